@@ -1,0 +1,599 @@
+"""The finished analysis: plain frozen records, from which JSON, page and Markdown are drawn.
+
+This module imports nothing of the project. Durations are float seconds, shares are ratios, money is decimal
+text in USD, instants are ISO 8601 text in UTC, unknown is None. Lists have a total order, so the same input
+gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+RESULT_VERSION = 1
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class SelectionRecord:
+    """What was analyzed: half-open range, filters, zone."""
+
+    start: str | None
+    end: str | None
+    timezone: str
+    week: str | None  # ISO week such as 2026-W48 where the range is one
+    where: dict[str, list[str]]
+    title: str
+    seconds: float | None  # wall-clock length of the range: the denominator of every rate
+    compare_with: str | None  # title of the selection it is compared with
+
+
+@dataclass(frozen=True)
+class UploadLine:
+    name: str
+    format: str | None
+    sha256: str | None
+    read: int
+    accepted: int
+    duplicate: int
+    rejected: int
+    state: str
+    message: str | None
+
+
+@dataclass(frozen=True)
+class RejectLine:
+    upload: str
+    line: int | None
+    offset: int | None
+    reason: str
+    says: str
+    head: str
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Share of requests for which a field is known."""
+
+    field: str
+    n: int
+    share: float | None
+
+
+@dataclass(frozen=True)
+class QualityCheck:
+    """One published rule of the grade."""
+
+    id: str
+    title: str
+    value: float | None
+    grade: str  # A to D
+    says: str
+
+
+@dataclass(frozen=True)
+class DataQuality:
+    grade: str
+    read: int
+    accepted: int
+    duplicate: int
+    rejected: int
+    reasons: dict[str, int]
+    uploads: list[UploadLine]
+    rejects: list[RejectLine]  # the first ones
+    coverage: list[Coverage]
+    checks: list[QualityCheck]
+    flags: dict[str, int]
+    not_understood: dict[str, int]  # attribute name to number of spans or rows
+    unattributed_share: float | None
+    sampling_rate: float | None  # smallest of the selection
+    n_effective: float | None
+    n_without_time: int
+    straddlers: int  # arrived inside, ended outside
+    straddler_tokens: int
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class Summary:
+    requests: int
+    calls: int
+    attempts: int
+    failed: int
+    input_tokens: int | None
+    cached_input_tokens: int | None
+    output_tokens: int | None
+    first: str | None
+    last: str | None
+    cost_usd: str | None
+    unpriced_requests: int
+    reasoning_tokens: int | None
+    users: int
+    tenants: int
+    models: int
+    requests_estimated: float  # divided by the sampling rate
+    by_status: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """One metric over requests with status ok that have the figure; percentiles by the inverse CDF."""
+
+    metric: str
+    title: str
+    unit: str
+    streaming: bool | str | None  # true, false, null (not known) or "all"
+    n: int
+    mean: float | None
+    p50: float | None
+    p95: float | None
+    p99: float | None
+    max: float | None
+    intervals: dict[str, Interval | None]  # p50, p95, p99: distribution-free 95 % interval, null if n is too small
+    success_share: float | None
+    too_few: list[str]  # percentiles for which n is too small
+    note: str | None
+
+
+@dataclass(frozen=True)
+class StageShare:
+    stage: str
+    seconds: float
+    share: float | None
+    share_slowest_5_percent: float | None
+    n: int
+    mean_seconds: float | None
+    share_of_ttft: float | None  # among stages before the first token; null where not part of TTFT
+
+
+@dataclass(frozen=True)
+class Stratum:
+    metric: str
+    input_bucket: str
+    output_bucket: str
+    n: int
+    p50: float | None
+    p95: float | None
+    p99: float | None
+    attainment: float | None
+    traffic_share: float | None
+    cost_share: float | None
+
+
+@dataclass(frozen=True)
+class WindowVerdict:
+    """One judged window of an objective (and of one value, for objectives per value)."""
+
+    start: str | None
+    end: str | None
+    verdict: str  # breached, met, too_few, unknown
+    n: int
+    good: int
+    bad: int
+    unknown: int
+    excluded: int
+    attainment: float | None
+    value: float | None
+    interval: Interval | None
+    sure: bool | None
+    of: str | None  # the value, for objectives per value
+
+
+@dataclass(frozen=True)
+class BurnRate:
+    window: str
+    factor: float
+    long: float | None
+    short: float | None
+    firing: bool
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One condition of an objective with its own attainment."""
+
+    metric: str
+    threshold: float | str | None
+    unit: str
+    applicable: int
+    kept: int
+    attainment: float | None
+
+
+@dataclass(frozen=True)
+class ObjectiveResult:
+    id: str
+    title: str
+    metric: str
+    where: dict[str, list[str]]
+    statistic: str | None
+    target: float | None
+    threshold: float | str | None  # number in the metric's unit, text where it depends on the length
+    threshold_text: str
+    unit: str
+    per: str | None
+    window: str | None
+    period: str | None
+    min_requests: int
+    verdict: str  # breached, endangered, met, too_few, unknown
+    sure: bool | None
+    good: int
+    bad: int
+    unknown: int
+    excluded: int
+    attainment: float | None
+    interval: Interval | None
+    bounds: Interval | None  # attainment if all excluded and unknown had been bad, and good
+    value: float | None
+    windows: list[WindowVerdict]
+    worst: WindowVerdict | None
+    n_windows_judged: int
+    n_windows_breached: int
+    budget_spent: float | None
+    burn_rates: list[BurnRate]
+    clauses: list[Clause]
+    needed: int | None  # requests needed where there were too few
+    says: str
+
+
+@dataclass(frozen=True)
+class WaterfallStep:
+    step: str  # offered, valid, ok, one per clause, good
+    left: int
+    lost: int
+
+
+@dataclass(frozen=True)
+class TimePoint:
+    at: str
+    offered: float  # requests per second
+    good: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Goodput:
+    objective: str | None  # the joint objective that defines good
+    requests_per_second: float | None
+    output_tokens_per_second: float | None
+    ratio: float | None
+    interval: Interval | None
+    good: int
+    valid: int
+    cost_per_good_request_usd: str | None
+    good_output_tokens: int | None
+    output_tokens_per_usd: float | None
+    waterfall: list[WaterfallStep]
+    series: list[TimePoint]
+    note: str | None
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A share of requests with its counts and Wilson interval."""
+
+    n: int
+    of: int
+    rate: float | None
+    interval: Interval | None
+
+
+@dataclass(frozen=True)
+class Availability:
+    availability: Rate
+    error_rate: Rate
+    timeout_rate: Rate
+    cancel_rate: Rate
+    degraded_rate: Rate
+    cold_start_rate: Rate
+    retry_amplification: float | None
+    by_error_type: dict[str, int]
+    by_status_class: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Throughput:
+    seconds: float | None
+    requests_per_second: float | None
+    input_tokens_per_second: float | None
+    output_tokens_per_second: float | None
+    tokens_per_second: float | None
+    peak_requests_per_second: float | None  # busiest minute
+    peak_at: str | None
+
+
+@dataclass(frozen=True)
+class LoadPoint:
+    concurrency_from: float
+    concurrency_to: float
+    n: int
+    ttft_p50: float | None
+    ttft_p95: float | None
+    tpot_p50: float | None
+    queue_p95: float | None
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How one figure grows with a length, over requests with status ok: least squares and per bucket."""
+
+    metric: str
+    by: str  # input_tokens or output_tokens
+    n: int
+    slope: float | None  # seconds per token
+    intercept: float | None
+    r_squared: float | None
+    spearman: float | None
+    buckets: list[GrowthBucket]
+
+
+@dataclass(frozen=True)
+class GrowthBucket:
+    bucket: str
+    n: int
+    p50: float | None
+    p95: float | None
+
+
+@dataclass(frozen=True)
+class ReplicaLine:
+    replica: str
+    n: int
+    share: float | None
+    queue_p95: float | None
+    tpot_p50: float | None
+    error_rate: float | None
+    up_s: float | None
+    busy_s: float | None
+    utilization: float | None
+
+
+@dataclass(frozen=True)
+class CountBucket:
+    label: str
+    n: int
+
+
+@dataclass(frozen=True)
+class Load:
+    mean_concurrency: float | None
+    max_concurrency: int | None
+    littles_law: float | None  # arrival rate x mean E2E, to compare with mean_concurrency
+    by_concurrency: list[LoadPoint]
+    growth: list[Growth]
+    replicas: list[ReplicaLine]
+    batch_sizes: list[CountBucket]
+    arrivals_fano: float | None  # variance over mean of arrivals per 10 s
+    hours: list[HourCell]
+    gpu_utilization: float | None
+    mfu: float | None
+
+
+@dataclass(frozen=True)
+class HourCell:
+    weekday: int  # 1 Monday to 7 Sunday
+    hour: int
+    n: int
+    good: int
+    bad: int
+
+
+@dataclass(frozen=True)
+class Cache:
+    hit_ratio: float | None  # sum of cached over sum of input tokens, where cached is known
+    n_known: int
+    hit_requests: int
+    cached_input_tokens: int | None
+    input_tokens_known: int | None
+    saved_usd: str | None
+    response_cache_hits: int
+
+
+@dataclass(frozen=True)
+class Evidence:
+    figure: str
+    value: float | str | None
+    baseline: float | str | None
+    unit: str
+    n: int | None = None
+
+
+@dataclass(frozen=True)
+class Prediction:
+    attainment: float | None
+    low: float | None
+    high: float | None
+    value: float | None
+    value_low: float | None
+    value_high: float | None
+    basis: str  # back_to_normal or remedy
+    ignores: str
+    cost_change_usd: str | None = None
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    id: str  # id of the vocabulary
+    entry: str | None  # entry of the knowledge base, such as KB-01
+    title: str
+    why: str
+    actions: dict[str, str]  # per engine
+    predicted: Prediction | None
+    not_predicted: str | None  # why there is no prediction
+    reported_effect: str
+    precondition: str
+    risk: str
+    verify: str
+
+
+@dataclass(frozen=True)
+class Contraindication:
+    id: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Untested:
+    id: str
+    missing: list[str]
+
+
+@dataclass(frozen=True)
+class Finding:
+    objective: str
+    verdict: str
+    rank: int
+    stage: str
+    cause: str | None
+    segment: dict[str, str]
+    moves_together: dict[str, list[str]]
+    window: tuple[str, str] | None
+    title: str  # the finding in words
+    says: str  # one sentence with its figures
+    recommendations: list[Recommendation]
+    contraindicated: list[Contraindication]
+    untested: list[Untested]
+    evidence: list[Evidence]
+    share_of_bad: float | None
+    structural_share: float | None
+    confidence: str  # high, medium, low
+    exemplars: list[str]
+    incident: str | None  # id shared by findings of one incident
+    n_bad: int | None
+
+
+@dataclass(frozen=True)
+class CostRow:
+    by: dict[str, str | None]
+    requests: int
+    input_tokens: int | None
+    cached_input_tokens: int | None
+    output_tokens: int | None
+    reasoning_tokens: int | None
+    cost_usd: str | None
+    unpriced_requests: int
+    wasted_usd: str | None
+
+
+@dataclass(frozen=True)
+class CostDriver:
+    """Cost of one kind: uncached_input, cached_input, cache_write, output, reasoning."""
+
+    driver: str
+    tokens: int
+    cost_usd: str
+
+
+@dataclass(frozen=True)
+class UnpricedLine:
+    model: str | None
+    provider: str | None
+    requests: int
+    input_tokens: int | None
+    output_tokens: int | None
+    says: str
+
+
+@dataclass(frozen=True)
+class DayCost:
+    day: str
+    by: str  # scenario
+    cost_usd: str
+
+
+@dataclass(frozen=True)
+class Costs:
+    currency: str
+    by: list[str]  # dimensions of `rows`
+    rows: list[CostRow]
+    cubes: dict[str, list[CostRow]]  # by user, tenant, scenario, model
+    total_usd: str | None
+    unattributed_usd: str | None  # requests without a user
+    wasted_usd: str | None
+    wasted: dict[str, str]  # failed, timed_out, retried, abandoned
+    idle_usd: str | None
+    gpu_usd: str | None
+    drivers: list[CostDriver]
+    days: list[DayCost]
+    unpriced: list[UnpricedLine]
+    unpriced_requests: int
+    priced_share: float | None
+    cost_per_1k_tokens_usd: str | None
+    cost_per_million_output_tokens_usd: str | None
+    gpu_cost_per_million_output_tokens_usd: dict[str, str]
+    source_stated_usd: str | None
+    price_book: str  # which books, which versions
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One figure against the baseline; `interval` is of the change."""
+
+    metric: str
+    statistic: str
+    unit: str
+    value: float | None
+    baseline: float | None
+    change: float | None
+    interval: Interval | None
+    verdict: str  # better, worse, unchanged (within noise), unknown
+    mix: float | None
+    within: float | None
+    n: int
+    n_baseline: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    title: str
+    changes: list[Change]
+    new_strata: list[str]
+    vanished_strata: list[str]
+    note: str | None
+
+
+@dataclass(frozen=True)
+class Definition:
+    id: str
+    kind: str  # metric, rule, stage, dimension
+    title: str
+    unit: str
+    says: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Provenance:
+    version: str
+    made: str
+    timezone: str
+    objectives: str
+    price_book: str
+    rules: str
+    simulated: bool
+    inputs: list[str]
+    command: str | None
+
+
+@dataclass(frozen=True)
+class AnalysisResult:
+    result_version: int
+    selection: SelectionRecord
+    data_quality: DataQuality
+    summary: Summary
+    latency: list[Distribution]
+    stages: list[StageShare]
+    strata: list[Stratum]
+    objectives: list[ObjectiveResult]
+    goodput: Goodput
+    availability: Availability
+    throughput: Throughput
+    load: Load
+    cache: Cache
+    findings: list[Finding]
+    costs: Costs
+    comparison: Comparison | None
+    definitions: list[Definition]
+    provenance: Provenance
+    notes: list[str] = field(default_factory=list)

@@ -1,0 +1,147 @@
+"""What a source format is: how it is recognized and how its rows are read.
+
+Three kinds of reader, one per shape of source; a format has exactly one of them:
+
+    FlatReader    one request per row, read in bulk by SQL (JSON lines, CSV, Parquet)
+    SpanReader    OTLP JSON, read in bulk by SQL and assembled into requests
+    RowReader     everything else: Python yields RawRequest or RawSpan, a batch at a time
+
+and Refusal for what is recognized but holds no requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Literal
+
+HEAD_BYTES = 65_536  # what a sniffer sees, unpacked
+
+Shape = Literal["json_lines", "json_document", "csv", "parquet", "protobuf", "text", "empty", "binary"]
+
+
+@dataclass(frozen=True)
+class Head:
+    """The start of an unpacked source.
+
+    `keys`: names of JSON objects of depth 1 to 3, dotted (`resourceSpans`, `metadata.usage`), found by a tokenizer
+    that bears truncation; for an array or for lines they are those of the first element. `columns`: header of a CSV
+    or column names of a Parquet file. `name`: file name, never decisive.
+    """
+
+    name: str
+    shape: Shape
+    data: bytes
+    keys: frozenset[str] = frozenset()
+    columns: tuple[str, ...] = ()
+    delimiter: str = ","
+
+
+@dataclass(frozen=True)
+class RawSpan:
+    """One span as reported, attribute values as text."""
+
+    trace_id: str
+    span_id: str
+    parent_span_id: str | None
+    name: str
+    kind: int  # 0 unspecified, 1 internal, 2 server, 3 client, 4 producer, 5 consumer
+    start_ns: int
+    end_ns: int
+    status_code: int  # 0 unset, 1 ok, 2 error
+    attributes: Mapping[str, str]
+    resource: Mapping[str, str] = field(default_factory=dict)
+    scope: str | None = None
+    events: tuple[tuple[str, int, Mapping[str, str]], ...] = ()  # name, instant, attributes
+    dropped_events: int = 0
+    trace_state: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class RawRequest:
+    """One request under canonical column names (ingest/schema.REQUESTS); missing names are null.
+
+    `calls` holds the model calls under the names of schema.CALLS where there is more than one.
+    """
+
+    values: Mapping[str, object]
+    line: int | None = None
+    calls: tuple[Mapping[str, object], ...] = ()
+
+
+@dataclass(frozen=True)
+class RawReject:
+    """One row that cannot be: reason of errors.REJECT_REASONS and the head of the row."""
+
+    line: int | None
+    offset: int | None
+    reason: str
+    head: str
+
+
+RawRow = RawSpan | RawRequest | RawReject
+
+
+@dataclass(frozen=True)
+class Source:
+    """An opened input: the path of the unpacked or packed file, a name, and how to read it again from the start.
+
+    `open()` gives the UNPACKED bytes; `path` is the file as it lies on disk (DuckDB unpacks .gz and .zst itself
+    if `packing` says so).
+    """
+
+    path: Path
+    name: str
+    packing: Literal["none", "gzip", "zstd"]
+    size_bytes: int
+    open: Callable[[], IO[bytes]]
+
+
+@dataclass(frozen=True)
+class SourceColumn:
+    """One canonical column of a flat format and the source columns it may come from, best first."""
+
+    column: str
+    names: tuple[str, ...]
+    unit: Literal["", "s", "ms", "us", "ns", "time"] = ""
+
+
+@dataclass(frozen=True)
+class FlatReader:
+    """Bulk reading of one request per row; `columns` answers which source column gives which canonical one."""
+
+    columns: Callable[[Head], tuple[SourceColumn, ...]]
+
+
+@dataclass(frozen=True)
+class SpanReader:
+    """Bulk reading of OTLP JSON, in every framing."""
+
+    framing: Literal["lines", "document"]
+
+
+@dataclass(frozen=True)
+class RowReader:
+    """Reading in Python; yields rows and rejects in source order."""
+
+    read: Callable[[Source, Head], Iterator[RawRow]]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Recognized, and of no use: `says` names the file that would work."""
+
+    says: Callable[[Head], str]
+
+
+@dataclass(frozen=True)
+class Format:
+    """One source format; `sniff` answers 0 (no) to 1 (certain)."""
+
+    name: str
+    title: str
+    says: str
+    sniff: Callable[[Head], float]
+    reader: FlatReader | SpanReader | RowReader | Refusal

@@ -1,0 +1,249 @@
+"""Canonical columns of the store: name, dtype, unit, meaning.
+
+The DuckDB tables and the Polars schemas are both derived from the tuples below, and from nothing else.
+Null is "not known"; 0 is "measured, and zero". Instants and durations are integer nanoseconds, UTC.
+
+History of SCHEMA_VERSION:
+    1  first layout
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+SCHEMA_VERSION = 1
+NS_PER_S = 1_000_000_000
+
+Kind = Literal["text", "int", "float", "bool", "money", "json", "texts", "bigmoney"]
+
+SQL_TYPES: dict[str, str] = {
+    "text": "VARCHAR",
+    "int": "BIGINT",
+    "float": "DOUBLE",
+    "bool": "BOOLEAN",
+    "money": "DECIMAL(38,12)",
+    "json": "VARCHAR",
+    "texts": "VARCHAR[]",
+}
+
+POLARS_TYPES: dict[str, pl.DataType] = {
+    "text": pl.String(),
+    "int": pl.Int64(),
+    "float": pl.Float64(),
+    "bool": pl.Boolean(),
+    "money": pl.Int64(),  # read as integer pico-USD (1e-12 USD); never as a Polars Decimal
+    "json": pl.String(),
+    "texts": pl.List(pl.String()),
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table; `unit` is empty for text, counts and flags."""
+
+    name: str
+    kind: Kind
+    says: str
+    unit: str = ""
+    required: bool = False
+
+    @property
+    def sql(self) -> str:
+        return f'"{self.name}" {SQL_TYPES[self.kind]}{" NOT NULL" if self.required else ""}'
+
+    @property
+    def dtype(self) -> pl.DataType:
+        return POLARS_TYPES[self.kind]
+
+
+STAGES: tuple[str, ...] = (  # in the order of time, as charts and tables show them
+    "gateway",
+    "network",
+    "guardrail",
+    "retrieval",
+    "rerank",
+    "queue",
+    "prefill",
+    "decode",
+    "tool",
+    "postprocess",
+    "model",
+    "before_first_token",
+    "after_first_token",
+    "unattributed",
+)
+
+STATUS_CLASSES: tuple[str, ...] = (
+    "ok",
+    "truncated",
+    "error",
+    "timeout",
+    "shed",
+    "rejected",
+    "cancelled",
+    "open",
+)
+
+REQUESTS: tuple[Column, ...] = (
+    Column("request_key", "text", "identity of the request within the store: trace id, or source and request id, or row hash", required=True),
+    Column("upload_id", "text", "upload whose rows made or last changed the request", required=True),
+    Column("source", "text", "format the request was read from (ingest/formats/catalog)", required=True),
+    Column("vantage", "text", "where arrival and first token were measured: client, gateway or server"),
+    Column("trace_id", "text", "32 lower-case hex digits"),
+    Column("request_id", "text", "id given by the caller or the server"),
+    Column("root", "text", "name of the highest span present"),
+    # identity and dimensions
+    Column("model", "text", "model that served the last call"),
+    Column("requested_model", "text", "model the caller asked for"),
+    Column("provider", "text", "provider, lower case"),
+    Column("scenario", "text", "kind of workload: chat, rag, batch"),
+    Column("tenant", "text", "organization or team that pays"),
+    Column("user", "text", "person or end user behind the request"),
+    Column("session", "text", "conversation or session"),
+    Column("route", "text", "HTTP route with placeholders"),
+    Column("region", "text", "region that served the request"),
+    Column("replica", "text", "replica of the last call"),
+    Column("deployment_version", "text", "version of the deployment that served"),
+    Column("streaming", "bool", "whether the answer was streamed to the caller; null where no source says"),
+    Column("degraded", "bool", "answered by a fallback: another model, a cut context"),
+    Column("cold_start", "bool", "served by a replica that was still starting"),
+    Column("dimensions", "json", "promoted attributes of the mapping file, as one JSON object of text"),
+    # times
+    Column("started_ns", "int", "arrival at the measuring point; null where the source has no wall clock", "ns since 1970 UTC"),
+    Column("ended_ns", "int", "last output or error", "ns since 1970 UTC"),
+    Column("e2e_ns", "int", "start to last output or error", "ns"),
+    Column("ttft_ns", "int", "start of the request to the first token of its LAST call, queue inside", "ns"),
+    Column("ttfa_ns", "int", "start of the request to the first token of the answer, reasoning left out", "ns"),
+    Column("call_ttft_ns", "int", "start of the last call to its first token", "ns"),
+    Column("generation_ns", "int", "time over which the tokens after the first were made, summed over calls; null where TPOT is undefined", "ns"),
+    Column("generation_basis", "text", "engine, last_token or response_end: how generation_ns was measured"),
+    Column("itl_max_ns", "int", "longest gap between two tokens or chunks", "ns"),
+    Column("itl_basis", "text", "token or chunk: what itl_max_ns is a gap between"),
+    *(Column(f"{stage}_ns", "int", f"time in stage {stage}; null where it was not measured", "ns") for stage in STAGES),
+    # tokens
+    Column("input_tokens", "int", "all of the prompt, cached parts included, summed over calls", "tokens"),
+    Column("cached_input_tokens", "int", "part of the input read from a prompt cache", "tokens"),
+    Column("cache_write_tokens", "int", "part of the input written to a prompt cache", "tokens"),
+    Column("output_tokens", "int", "all of the completion, reasoning included", "tokens"),
+    Column("reasoning_tokens", "int", "part of the output spent on reasoning", "tokens"),
+    # counts
+    Column("llm_calls", "int", "model calls after merging duplicates"),
+    Column("tool_calls", "int", "tool steps of an agent"),
+    Column("attempts", "int", "tries of the request, retries included; 1 where no retry is known"),
+    # engine
+    Column("batch_size", "float", "sequences decoding together, mean over the request"),
+    Column("queue_depth", "float", "waiting requests found on arrival"),
+    Column("kv_cache_usage", "float", "share of the KV cache in use at admission", "ratio"),
+    Column("preemptions", "float", "times the engine put the request back"),
+    Column("cold_start_ns", "int", "time the request waited for a starting replica", "ns"),
+    # outcome
+    Column("status_class", "text", "ok, truncated, error, timeout, shed, rejected, cancelled or open", required=True),
+    Column("http_status", "int", "status of the served request"),
+    Column("error_type", "text", "class of the error as the source names it"),
+    Column("finish_reason", "text", "finish reason of the last call, lower case"),
+    Column("response_cached", "bool", "answered from a response cache: no tokens were made, nothing is charged"),
+    Column("source_cost_usd", "money", "cost as the source states it", "USD"),
+    Column("quality", "float", "quality score, where the source carries one"),
+    Column("sampling_rate", "float", "share of requests that the source kept; counts and sums are divided by it", "ratio", required=True),
+    Column("n_call_rows", "int", "rows of this request in table calls; 0 if the request is its one call", required=True),
+    Column("flags", "texts", "what a reader should notice: ttft_missing, clock_skew, timing_invalid, ..."),
+    Column("attributes", "json", "attributes that no column holds, without prompts, answers and credentials"),
+)
+
+CALLS: tuple[Column, ...] = (
+    Column("request_key", "text", "request the call belongs to", required=True),
+    Column("call_index", "int", "order of the call within the request, from 0", required=True),
+    Column("upload_id", "text", "upload whose rows made or last changed the call", required=True),
+    Column("span_id", "text", "outermost span of the call"),
+    Column("request_id", "text", "id of the model call"),
+    Column("model", "text", "model that served the call"),
+    Column("requested_model", "text", "model asked for"),
+    Column("provider", "text", "provider, lower case"),
+    Column("replica", "text", "replica that served the call"),
+    Column("started_ns", "int", "start of the call", "ns since 1970 UTC"),
+    Column("ended_ns", "int", "end of the call", "ns since 1970 UTC"),
+    Column("ttft_ns", "int", "start of the call to its first token", "ns"),
+    Column("queue_ns", "int", "waiting in the engine", "ns"),
+    Column("prefill_ns", "int", "prompt processing", "ns"),
+    Column("decode_ns", "int", "token generation after the first token", "ns"),
+    Column("input_tokens", "int", "all of the prompt, cached parts included", "tokens"),
+    Column("cached_input_tokens", "int", "part of the input read from a prompt cache", "tokens"),
+    Column("cache_write_tokens", "int", "part of the input written to a prompt cache", "tokens"),
+    Column("output_tokens", "int", "all of the completion, reasoning included", "tokens"),
+    Column("reasoning_tokens", "int", "part of the output spent on reasoning", "tokens"),
+    Column("batch_size", "float", "sequences decoding together"),
+    Column("status_class", "text", "as in requests"),
+    Column("error_type", "text", "class of the error as the source names it"),
+    Column("finish_reason", "text", "finish reason, lower case"),
+    Column("source_cost_usd", "money", "cost as the source states it", "USD"),
+)
+
+REPLICA_HOURS: tuple[Column, ...] = (
+    Column("replica", "text", "name of the replica", required=True),
+    Column("hour_ns", "int", "start of the hour", "ns since 1970 UTC", required=True),
+    Column("upload_id", "text", "upload the row came from", required=True),
+    Column("model", "text", "model the replica serves"),
+    Column("region", "text", "region of the replica"),
+    Column("deployment_version", "text", "version deployed"),
+    Column("up_s", "float", "time the replica was up within the hour", "s"),
+    Column("busy_s", "float", "time with any step running", "s"),
+    Column("mean_batch_size", "float", "mean number of sequences decoding together"),
+    Column("preemptions", "float", "preemptions within the hour"),
+    Column("cost_usd", "money", "cost of the replica within the hour", "USD"),
+)
+
+UPLOADS: tuple[Column, ...] = (
+    Column("upload_id", "text", "id of the upload", required=True),
+    Column("name", "text", "file name as given", required=True),
+    Column("sha256", "text", "hash of the bytes as given"),
+    Column("size_bytes", "int", "size as given", "bytes"),
+    Column("format", "text", "format the file was read as"),
+    Column("state", "text", "waiting, reading, done, failed, cancelled", required=True),
+    Column("n_read", "int", "rows or spans read"),
+    Column("n_accepted", "int", "rows or spans stored"),
+    Column("n_duplicate", "int", "rows or spans that stood already"),
+    Column("n_rejected", "int", "rows or spans refused, each with a reason"),
+    Column("sampling_rate", "float", "share of requests that the source kept", "ratio"),
+    Column("received_ns", "int", "when the upload began", "ns since 1970 UTC", required=True),
+    Column("finished_ns", "int", "when it was done", "ns since 1970 UTC"),
+    Column("message", "text", "why it failed, or what a reader should know"),
+    Column("receipt", "json", "counts by reason, notes, names not understood"),
+)
+
+REJECTS: tuple[Column, ...] = (
+    Column("upload_id", "text", "upload the row came from", required=True),
+    Column("line", "int", "line from 1, blank lines counted; null where there are no lines"),
+    Column("byte_offset", "int", "offset in the unpacked source; null where unknown", "bytes"),
+    Column("reason", "text", "stable id of the reason (errors.REJECT_REASONS)", required=True),
+    Column("head", "text", "first 200 characters"),
+)
+
+REPORTS: tuple[Column, ...] = (
+    Column("report_id", "text", "id of the report", required=True),
+    Column("made_ns", "int", "when it was made", "ns since 1970 UTC", required=True),
+    Column("title", "text", "what a list shows"),
+    Column("selection", "json", "the selection it was made for"),
+    Column("revision", "int", "version of the report of this selection, from 1", required=True),
+    Column("result", "json", "the result record", required=True),
+)
+
+JOBS: tuple[Column, ...] = (
+    Column("job_id", "text", "id of the job", required=True),
+    Column("kind", "text", "upload or report", required=True),
+    Column("state", "text", "waiting, running, done, failed, cancelled", required=True),
+    Column("subject", "text", "upload id or report id"),
+    Column("parameters", "json", "what the job was asked to do"),
+    Column("done_bytes", "int", "progress", "bytes"),
+    Column("total_bytes", "int", "size", "bytes"),
+    Column("created_ns", "int", "when it was asked for", "ns since 1970 UTC", required=True),
+    Column("finished_ns", "int", "when it ended", "ns since 1970 UTC"),
+    Column("message", "text", "why it failed"),
+)
+
+
+def polars_schema(columns: tuple[Column, ...]) -> dict[str, pl.DataType]:
+    """Polars schema of a table, in column order."""
+    return {column.name: column.dtype for column in columns}

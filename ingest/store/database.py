@@ -1,0 +1,299 @@
+"""The store: one DuckDB file, opened by one process, read with a cursor per call, written under one lock.
+
+Output: Polars frames in the columns of schema.py. SQL text is made here and in the other modules of this
+package, from names in schema.py and parameters; never from text of a user.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+
+from ingest import schema
+from ingest.errors import SchemaMismatch, StoreHeld, StoreTooNew, UnreadableInput
+from ingest.schema import Column
+from ingest.selection import COLUMN_DIMENSIONS, DERIVED_DIMENSIONS, Selection
+
+TABLES: dict[str, tuple[Column, ...]] = {
+    "uploads": schema.UPLOADS,
+    "rejects": schema.REJECTS,
+    "requests": schema.REQUESTS,
+    "calls": schema.CALLS,
+    "replica_hours": schema.REPLICA_HOURS,
+    "reports": schema.REPORTS,
+    "jobs": schema.JOBS,
+}
+PICO = 1_000_000_000_000  # pico-USD per USD: money leaves the store as an integer
+
+
+class ArrowFrame:
+    """Polars frame as DuckDB takes it without pyarrow."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self._frame = frame
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._frame.__arrow_c_stream__(requested_schema)
+
+
+@dataclass(frozen=True)
+class StoreSettings:
+    """How a store is opened; `folders` are the only ones that SQL may read files from."""
+
+    folders: tuple[Path, ...] = ()
+    threads: int | None = None
+    memory_limit: str = "4GB"
+
+
+class Store:
+    """An open store. Use `Store.open` as a context manager."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, path: Path | None, scratch: Path) -> None:
+        self._connection = connection
+        self._lock = threading.RLock()
+        self.path = path
+        self.scratch = scratch  # spool for unpacked or rewritten sources; removed on close
+
+    @classmethod
+    @contextmanager
+    def open(cls, path: Path | None = None, settings: StoreSettings | None = None) -> Iterator[Store]:
+        """An open store at `path`, made and migrated if need be; without a path a temporary one.
+
+        Raises:
+            StoreHeld: another process has it open.
+            StoreTooNew: its schema is newer than this version's.
+            UnreadableInput: the file is no store.
+        """
+        settings = settings or StoreSettings()
+        scratch = Path(tempfile.mkdtemp(prefix="tailwise-"))
+        file = path if path is not None else scratch / "store.duckdb"
+        try:
+            connection = _connect(file, settings, scratch)
+            store = cls(connection, path, scratch)
+            try:
+                _migrate(connection, file)
+                _lock_down(connection, settings, scratch)
+                yield store
+            finally:
+                connection.close()
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+    @contextmanager
+    def cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A cursor of its own for reading; a connection must not be shared between threads."""
+        cursor = self._connection.cursor()
+        try:
+            yield cursor
+        finally:
+            cursor.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A cursor inside one transaction under the writer's lock: all or nothing."""
+        with self._lock, self.cursor() as cursor:
+            cursor.execute("BEGIN")
+            try:
+                yield cursor
+            except BaseException:
+                cursor.execute("ROLLBACK")
+                raise
+            cursor.execute("COMMIT")
+
+    def append(self, table: str, rows: pl.DataFrame, cursor: duckdb.DuckDBPyConnection | None = None) -> int:
+        """Number of rows appended to a table as they are; missing columns become null.
+
+        Shape: (n, columns of the table), any order; money as integer pico-USD.
+
+        Raises:
+            SchemaMismatch: a column is not one of the table's, or a required one is missing.
+        """
+        if cursor is None:
+            with self.writing() as own:
+                return self.append(table, rows, own)
+        if rows.is_empty():
+            return 0
+        columns = {column.name: column for column in TABLES[table]}
+        unknown = [name for name in rows.columns if name not in columns]
+        missing = [c.name for c in columns.values() if c.required and c.name not in rows.columns]
+        if unknown or missing:
+            raise SchemaMismatch(f"rows for table {table} have unknown columns {unknown} and lack {missing}")
+        typed = rows.select(pl.col(name).cast(columns[name].dtype) for name in rows.columns)
+        names = ", ".join(f'"{name}"' for name in typed.columns)
+        values = ", ".join(_from_frame(columns[name]) for name in typed.columns)
+        cursor.register("rows_to_append", ArrowFrame(typed))
+        try:
+            cursor.execute(f"INSERT INTO {table} ({names}) SELECT {values} FROM rows_to_append")  # noqa: S608 - names of schema.py
+        finally:
+            cursor.unregister("rows_to_append")
+        return rows.height
+
+    def read(self, table: str, where: str = "", parameters: Sequence[object] = (), order: str = "",
+             columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """Rows of a table in the dtypes of schema.py; `where` and `order` are SQL of this package, with `?` for values."""
+        wanted = [c for c in TABLES[table] if columns is None or c.name in columns]
+        select = ", ".join(_to_frame(column) for column in wanted)
+        sql = f"SELECT {select} FROM {table}{' WHERE ' + where if where else ''}{' ORDER BY ' + order if order else ''}"  # noqa: S608
+        with self.cursor() as cursor:
+            frame = pl.DataFrame(cursor.sql(sql, params=list(parameters)))
+        return frame.cast({c.name: c.dtype for c in wanted})  # type: ignore[arg-type]
+
+    def requests(self, selection: Selection, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """Requests of a selection, ordered by arrival, then key.
+
+        Filters on derived dimensions (buckets, hour, weekday, cache state) are the analysis's to apply.
+        """
+        where, parameters = selection_sql(selection)
+        return self.read("requests", where, parameters, "started_ns NULLS LAST, request_key", columns)
+
+    def calls(self, selection: Selection, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """Rows of table calls for requests of a selection, ordered by request and index."""
+        where, parameters = selection_sql(selection)
+        inner = f"request_key IN (SELECT request_key FROM requests{' WHERE ' + where if where else ''})"  # noqa: S608
+        return self.read("calls", inner, parameters, "request_key, call_index", columns)
+
+    def replica_hours(self, selection: Selection) -> pl.DataFrame:
+        """Replica hours that begin in the selection's range, ordered by replica and hour; never sampled."""
+        clauses, parameters = [], []
+        if selection.start_ns is not None:
+            clauses.append("hour_ns + 3600000000000 > ?")
+            parameters.append(selection.start_ns)
+        if selection.end_ns is not None:
+            clauses.append("hour_ns < ?")
+            parameters.append(selection.end_ns)
+        return self.read("replica_hours", " AND ".join(clauses), parameters, "replica, hour_ns")
+
+    def uploads(self) -> pl.DataFrame:
+        """All uploads, in order of arrival."""
+        return self.read("uploads", order="received_ns, upload_id")
+
+    def rejects(self, upload_id: str | None = None, after: int = -1, limit: int = 1000) -> pl.DataFrame:
+        """Rejected rows in source order, from the row number above `after` on."""
+        where = "upload_id = ?" if upload_id is not None else ""
+        parameters: list[object] = [] if upload_id is None else [upload_id]
+        frame = self.read("rejects", where, parameters, "upload_id, line NULLS LAST, byte_offset NULLS LAST, reason, head")
+        return frame.with_row_index("row").filter(pl.col("row").cast(pl.Int64) > after).head(limit)
+
+    def put_upload(self, values: dict[str, Any], cursor: duckdb.DuckDBPyConnection | None = None) -> None:
+        """Insert or replace one row of uploads, told by `upload_id`; columns not given keep their value."""
+        self._put("uploads", "upload_id", values, cursor)
+
+    def put_job(self, values: dict[str, Any]) -> None:
+        """Insert or replace one row of jobs, told by `job_id`; columns not given keep their value."""
+        self._put("jobs", "job_id", values, None)
+
+    def put_report(self, values: dict[str, Any]) -> None:
+        """Insert or replace one row of reports, told by `report_id`."""
+        self._put("reports", "report_id", values, None)
+
+    def _put(self, table: str, key: str, values: dict[str, Any], cursor: duckdb.DuckDBPyConnection | None) -> None:
+        if cursor is None:
+            with self.writing() as own:
+                self._put(table, key, values, own)
+            return
+        names = [c.name for c in TABLES[table] if c.name in values]
+        others = [name for name in names if name != key]
+        known = cursor.execute(f"SELECT count(*) FROM {table} WHERE {key} = ?", [values[key]]).fetchone()  # noqa: S608
+        if known and known[0] and others:
+            sets = ", ".join(f'"{name}" = ?' for name in others)
+            cursor.execute(f"UPDATE {table} SET {sets} WHERE {key} = ?", [*(values[n] for n in others), values[key]])  # noqa: S608
+        elif not (known and known[0]):
+            quoted = ", ".join(f'"{name}"' for name in names)
+            marks = ", ".join("?" for _ in names)
+            cursor.execute(f"INSERT INTO {table} ({quoted}) VALUES ({marks})", [values[n] for n in names])  # noqa: S608
+
+
+def selection_sql(selection: Selection) -> tuple[str, list[object]]:
+    """WHERE clause and parameters of a selection over table requests; "" if everything is selected."""
+    clauses: list[str] = []
+    parameters: list[object] = []
+    if selection.start_ns is not None:
+        clauses.append("started_ns >= ?")
+        parameters.append(selection.start_ns)
+    if selection.end_ns is not None:
+        clauses.append("started_ns < ?")
+        parameters.append(selection.end_ns)
+    for dimension in dict.fromkeys(name for name, _ in selection.where):
+        if dimension in DERIVED_DIMENSIONS:
+            continue
+        values = [value for name, value in selection.where if name == dimension]
+        marks = ", ".join("?" for _ in values)
+        if dimension in COLUMN_DIMENSIONS:
+            clauses.append(f'CAST("{dimension}" AS VARCHAR) IN ({marks})')
+        else:
+            clauses.append(f"json_extract_string(dimensions, ?) IN ({marks})")
+            escaped = dimension.replace("\\", "\\\\").replace('"', '\\"')
+            parameters.append(f'$."{escaped}"')
+        parameters.extend(values)
+    return " AND ".join(clauses), parameters
+
+
+def _connect(file: Path, settings: StoreSettings, scratch: Path) -> duckdb.DuckDBPyConnection:
+    config: dict[str, Any] = {
+        "threads": settings.threads or os.cpu_count() or 1,
+        "memory_limit": settings.memory_limit,
+        "temp_directory": str(scratch / "spill"),
+        "preserve_insertion_order": True,
+        "autoinstall_known_extensions": False,
+    }
+    try:
+        return duckdb.connect(str(file), config=config)
+    except duckdb.IOException as error:
+        text = str(error)
+        if "lock" in text.lower():
+            raise StoreHeld(
+                f"{file} is held by another process, and no second process can open it meanwhile. "
+                "Stop that one, or ask it over HTTP (--server URL)"
+            ) from error
+        raise UnreadableInput(f"{file} cannot be opened as a store: {text.splitlines()[0]}") from error
+
+
+def _migrate(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
+    connection.execute("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)")
+    row = connection.execute("SELECT max(version) FROM schema_version").fetchone()
+    version = row[0] if row and row[0] is not None else 0
+    if version > schema.SCHEMA_VERSION:
+        raise StoreTooNew(
+            f"{file} is at schema {version}, this version reads up to {schema.SCHEMA_VERSION}. "
+            "Update the service, or load the traces anew"
+        )
+    if version == schema.SCHEMA_VERSION:
+        return
+    connection.execute("BEGIN")
+    for table, columns in TABLES.items():
+        connection.execute(f"CREATE TABLE IF NOT EXISTS {table} ({', '.join(c.sql for c in columns)})")
+    connection.execute("INSERT INTO schema_version VALUES (?)", [schema.SCHEMA_VERSION])
+    connection.execute("COMMIT")
+
+
+def _lock_down(connection: duckdb.DuckDBPyConnection, settings: StoreSettings, scratch: Path) -> None:
+    """Files outside the given folders cannot be read by SQL, nothing is installed, and none of it can be undone."""
+    folders = [str(folder.resolve()) for folder in (*settings.folders, scratch)]
+    quoted = ", ".join("'" + folder.replace("'", "''") + "'" for folder in folders)
+    connection.execute(f"SET allowed_directories = [{quoted}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def _from_frame(column: Column) -> str:
+    """SQL that turns a frame's column into the table's: pico-USD to DECIMAL."""
+    if column.kind == "money":
+        return f'("{column.name}"::DECIMAL(25,0) * 0.000000000001::DECIMAL(13,12))::DECIMAL(38,12)'
+    return f'"{column.name}"'
+
+
+def _to_frame(column: Column) -> str:
+    """SQL that turns a table's column into the frame's: DECIMAL to integer pico-USD."""
+    if column.kind == "money":
+        return f'CAST("{column.name}"::DECIMAL(25,12) * {PICO}::DECIMAL(13,0) AS BIGINT) AS "{column.name}"'
+    return f'"{column.name}"'
