@@ -17,7 +17,7 @@ import polars as pl
 SCHEMA_VERSION = 1
 NS_PER_S = 1_000_000_000
 
-Kind = Literal["text", "int", "float", "bool", "money", "json", "texts", "bigmoney"]
+Kind = Literal["text", "int", "float", "bool", "money", "json", "texts"]
 
 SQL_TYPES: dict[str, str] = {
     "text": "VARCHAR",
@@ -88,7 +88,12 @@ STATUS_CLASSES: tuple[str, ...] = (
 )
 
 REQUESTS: tuple[Column, ...] = (
-    Column("request_key", "text", "identity of the request within the store: trace id, or source and request id, or row hash", required=True),
+    Column(
+        "request_key",
+        "text",
+        "identity of the request within the store: trace id, or source and request id, or row hash",
+        required=True,
+    ),
     Column("upload_id", "text", "upload whose rows made or last changed the request", required=True),
     Column("source", "text", "format the request was read from (ingest/formats/catalog)", required=True),
     Column("vantage", "text", "where arrival and first token were measured: client, gateway or server"),
@@ -112,13 +117,23 @@ REQUESTS: tuple[Column, ...] = (
     Column("cold_start", "bool", "served by a replica that was still starting"),
     Column("dimensions", "json", "promoted attributes of the mapping file, as one JSON object of text"),
     # times
-    Column("started_ns", "int", "arrival at the measuring point; null where the source has no wall clock", "ns since 1970 UTC"),
+    Column(
+        "started_ns",
+        "int",
+        "arrival at the measuring point; null where the source has no wall clock",
+        "ns since 1970 UTC",
+    ),
     Column("ended_ns", "int", "last output or error", "ns since 1970 UTC"),
     Column("e2e_ns", "int", "start to last output or error", "ns"),
     Column("ttft_ns", "int", "start of the request to the first token of its LAST call, queue inside", "ns"),
     Column("ttfa_ns", "int", "start of the request to the first token of the answer, reasoning left out", "ns"),
     Column("call_ttft_ns", "int", "start of the last call to its first token", "ns"),
-    Column("generation_ns", "int", "time over which the tokens after the first were made, summed over calls; null where TPOT is undefined", "ns"),
+    Column(
+        "generation_ns",
+        "int",
+        "time over which the tokens after the first were made, summed over calls; null where TPOT is undefined",
+        "ns",
+    ),
     Column("generation_basis", "text", "engine, last_token or response_end: how generation_ns was measured"),
     Column("itl_max_ns", "int", "longest gap between two tokens or chunks", "ns"),
     Column("itl_basis", "text", "token or chunk: what itl_max_ns is a gap between"),
@@ -147,8 +162,16 @@ REQUESTS: tuple[Column, ...] = (
     Column("response_cached", "bool", "answered from a response cache: no tokens were made, nothing is charged"),
     Column("source_cost_usd", "money", "cost as the source states it", "USD"),
     Column("quality", "float", "quality score, where the source carries one"),
-    Column("sampling_rate", "float", "share of requests that the source kept; counts and sums are divided by it", "ratio", required=True),
-    Column("n_call_rows", "int", "rows of this request in table calls; 0 if the request is its one call", required=True),
+    Column(
+        "sampling_rate",
+        "float",
+        "share of requests that the source kept; counts and sums are divided by it",
+        "ratio",
+        required=True,
+    ),
+    Column(
+        "n_call_rows", "int", "rows of this request in table calls; 0 if the request is its one call", required=True
+    ),
     Column("flags", "texts", "what a reader should notice: ttft_missing, clock_skew, timing_invalid, ..."),
     Column("attributes", "json", "attributes that no column holds, without prompts, answers and credentials"),
 )

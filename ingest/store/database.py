@@ -133,20 +133,26 @@ class Store:
         values = ", ".join(_from_frame(columns[name]) for name in typed.columns)
         cursor.register("rows_to_append", ArrowFrame(typed))
         try:
-            cursor.execute(f"INSERT INTO {table} ({names}) SELECT {values} FROM rows_to_append")  # noqa: S608 - names of schema.py
+            cursor.execute(f"INSERT INTO {table} ({names}) SELECT {values} FROM rows_to_append")
         finally:
             cursor.unregister("rows_to_append")
         return rows.height
 
-    def read(self, table: str, where: str = "", parameters: Sequence[object] = (), order: str = "",
-             columns: Sequence[str] | None = None) -> pl.DataFrame:
+    def read(
+        self,
+        table: str,
+        where: str = "",
+        parameters: Sequence[object] = (),
+        order: str = "",
+        columns: Sequence[str] | None = None,
+    ) -> pl.DataFrame:
         """Rows of a table in the dtypes of schema.py; `where` and `order` are SQL of this package, with `?` for values."""
         wanted = [c for c in TABLES[table] if columns is None or c.name in columns]
         select = ", ".join(_to_frame(column) for column in wanted)
-        sql = f"SELECT {select} FROM {table}{' WHERE ' + where if where else ''}{' ORDER BY ' + order if order else ''}"  # noqa: S608
+        sql = f"SELECT {select} FROM {table}{' WHERE ' + where if where else ''}{' ORDER BY ' + order if order else ''}"
         with self.cursor() as cursor:
             frame = pl.DataFrame(cursor.sql(sql, params=list(parameters)))
-        return frame.cast({c.name: c.dtype for c in wanted})  # type: ignore[arg-type]
+        return frame.cast({c.name: c.dtype for c in wanted})
 
     def requests(self, selection: Selection, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """Requests of a selection, ordered by arrival, then key.
@@ -159,7 +165,7 @@ class Store:
     def calls(self, selection: Selection, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """Rows of table calls for requests of a selection, ordered by request and index."""
         where, parameters = selection_sql(selection)
-        inner = f"request_key IN (SELECT request_key FROM requests{' WHERE ' + where if where else ''})"  # noqa: S608
+        inner = f"request_key IN (SELECT request_key FROM requests{' WHERE ' + where if where else ''})"
         return self.read("calls", inner, parameters, "request_key, call_index", columns)
 
     def replica_hours(self, selection: Selection) -> pl.DataFrame:
@@ -181,7 +187,9 @@ class Store:
         """Rejected rows in source order, from the row number above `after` on."""
         where = "upload_id = ?" if upload_id is not None else ""
         parameters: list[object] = [] if upload_id is None else [upload_id]
-        frame = self.read("rejects", where, parameters, "upload_id, line NULLS LAST, byte_offset NULLS LAST, reason, head")
+        frame = self.read(
+            "rejects", where, parameters, "upload_id, line NULLS LAST, byte_offset NULLS LAST, reason, head"
+        )
         return frame.with_row_index("row").filter(pl.col("row").cast(pl.Int64) > after).head(limit)
 
     def put_upload(self, values: dict[str, Any], cursor: duckdb.DuckDBPyConnection | None = None) -> None:
@@ -203,14 +211,14 @@ class Store:
             return
         names = [c.name for c in TABLES[table] if c.name in values]
         others = [name for name in names if name != key]
-        known = cursor.execute(f"SELECT count(*) FROM {table} WHERE {key} = ?", [values[key]]).fetchone()  # noqa: S608
+        known = cursor.execute(f"SELECT count(*) FROM {table} WHERE {key} = ?", [values[key]]).fetchone()
         if known and known[0] and others:
             sets = ", ".join(f'"{name}" = ?' for name in others)
-            cursor.execute(f"UPDATE {table} SET {sets} WHERE {key} = ?", [*(values[n] for n in others), values[key]])  # noqa: S608
+            cursor.execute(f"UPDATE {table} SET {sets} WHERE {key} = ?", [*(values[n] for n in others), values[key]])
         elif not (known and known[0]):
             quoted = ", ".join(f'"{name}"' for name in names)
             marks = ", ".join("?" for _ in names)
-            cursor.execute(f"INSERT INTO {table} ({quoted}) VALUES ({marks})", [values[n] for n in names])  # noqa: S608
+            cursor.execute(f"INSERT INTO {table} ({quoted}) VALUES ({marks})", [values[n] for n in names])
 
 
 def selection_sql(selection: Selection) -> tuple[str, list[object]]:
