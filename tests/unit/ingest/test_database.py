@@ -73,9 +73,9 @@ def test_a_frame_with_a_strange_or_a_missing_column_is_refused() -> None:
 
 def test_a_failed_transaction_leaves_nothing_behind() -> None:
     with Store.open() as store:
-        with pytest.raises(RuntimeError), store.writing() as cursor:
+        with pytest.raises(SchemaMismatch), store.writing() as cursor:  # noqa: PT012 - both statements belong to it
             store.append("requests", rows({"request_key": "a"}), cursor)
-            raise RuntimeError
+            store.append("requests", rows({"speed": 1}), cursor)
         assert keys(store, Selection()) == []
 
 

@@ -29,7 +29,7 @@ def test_a_week_that_is_none_is_refused_with_its_name(week: str) -> None:
 
 
 def test_an_unknown_zone_is_refused_with_the_way_out() -> None:
-    with pytest.raises(ConfigError, match='time zone "Berlin" is not known. Write an IANA name'):
+    with pytest.raises(ConfigError, match=r'time zone "Berlin" is not known. Write an IANA name'):
         week_selection("2026-W48", "Berlin")
 
 
