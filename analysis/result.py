@@ -133,6 +133,7 @@ class Distribution:
     success_share: float | None
     too_few: list[str]  # percentiles for which n is too small
     note: str | None
+    curve: list[tuple[float, float]] = field(default_factory=list)  # (value, share within it), rising, at most 500
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,9 @@ class StageShare:
     n: int
     mean_seconds: float | None
     share_of_ttft: float | None  # among stages before the first token; null where not part of TTFT
+    mean_seconds_slowest_5_percent: float | None = None  # over requests above the E2E P95
+    mean_seconds_bad: float | None = None  # over requests that break the objective of goodput
+    share_bad: float | None = None
 
 
 @dataclass(frozen=True)
@@ -186,6 +190,15 @@ class BurnRate:
     long: float | None
     short: float | None
     firing: bool
+
+
+@dataclass(frozen=True)
+class BurnPoint:
+    """Good and bad requests of one hour: budget left and burn over time are drawn from these."""
+
+    at: str
+    good: int
+    bad: int
 
 
 @dataclass(frozen=True)
@@ -234,6 +247,7 @@ class ObjectiveResult:
     clauses: list[Clause]
     needed: int | None  # requests needed where there were too few
     says: str
+    hours: list[BurnPoint] = field(default_factory=list)  # in order of time, hours without requests left out
 
 
 @dataclass(frozen=True)
