@@ -1,0 +1,93 @@
+"""Errors as their two readers see them: an exit code at the prompt, an RFC 9457 problem over HTTP.
+
+Input: ServiceError of any room. Output: status and exit codes, and the JSON of a problem.
+Source: RFC 9457 (problem details), with the members `code` (stable, for programs) and `hint` (what to do) added.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from ingest.errors import (
+    ConfigError,
+    InputError,
+    NotFound,
+    SchemaMismatch,
+    ServiceError,
+    StateError,
+    StoreError,
+    StoreHeld,
+    UnknownFormat,
+    UnusableFormat,
+)
+
+EXIT_DONE = 0
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_BREACHED = 3  # with --fail-on-breach
+EXIT_REJECTED = 4  # with --strict
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class Refused(ServiceError):
+    """A request over HTTP that is refused by its form or by the state of the server, not by its content.
+
+    Args:
+        status: status code of the answer.
+        retry_after: seconds after which the same request may go through; None: it never will.
+    """
+
+    def __init__(
+        self, message: str, *, status: int, code: str, hint: str | None = None, retry_after: int | None = None
+    ) -> None:
+        super().__init__(message, code=code, hint=hint)
+        self.status = status
+        self.retry_after = retry_after
+
+
+STATUSES: tuple[tuple[type[ServiceError], int], ...] = (  # the first that fits
+    (NotFound, 404),
+    (StateError, 409),
+    (UnknownFormat, 415),
+    (UnusableFormat, 422),
+    (InputError, 422),
+    (ConfigError, 422),
+    (StoreHeld, 503),
+    (SchemaMismatch, 500),
+    (StoreError, 503),
+)
+
+
+def status_of(error: ServiceError) -> int:
+    """HTTP status of an error."""
+    if isinstance(error, Refused):
+        return error.status
+    return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+
+
+def exit_code_of(error: ServiceError) -> int:
+    """Exit code of an error: a setting or a file of settings that breaks a rule is wrong usage."""
+    return EXIT_USAGE if isinstance(error, ConfigError) else EXIT_FAILED
+
+
+def problem(
+    status: int, code: str, detail: str, *, hint: str | None = None, instance: str | None = None
+) -> dict[str, Any]:
+    """The JSON of a problem; members without a value are left out."""
+    members = {
+        "type": f"urn:tailwise:problem:{code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "code": code,
+        "hint": hint,
+        "instance": instance,
+    }
+    return {key: value for key, value in members.items() if value is not None}
+
+
+def problem_of(error: ServiceError, instance: str | None = None) -> dict[str, Any]:
+    """The JSON of a problem for an error."""
+    return problem(status_of(error), error.code, error.message, hint=error.hint, instance=instance)
