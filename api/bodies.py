@@ -1,0 +1,103 @@
+"""Bodies of requests: read with a cap, unpacked with a cap.
+
+Input: an HTTP request. Output: bytes, or the refusal that says which limit was met.
+A body of 300 kB may unpack to 300 MB: the cap is watched while unpacking, not afterwards.
+"""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from typing import Protocol
+
+from fastapi import Request
+
+from api.problems import Refused
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+CHUNK = 1 << 20
+
+
+class _Unpacker(Protocol):
+    """What gzip and zstd have in common."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int = ...) -> bytes: ...
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """The body as sent.
+
+    Raises:
+        Refused: it is longer than `limit`.
+    """
+    said = request.headers.get("content-length", "")
+    if said.isdigit() and int(said) > limit:
+        raise too_large("body", limit)
+    parts: list[bytes] = []
+    size = 0
+    async for part in request.stream():
+        size += len(part)
+        if size > limit:
+            raise too_large("body", limit)
+        parts.append(part)
+    return b"".join(parts)
+
+
+def too_large(what: str, limit: int) -> Refused:
+    """The refusal of something that is longer than its limit."""
+    return Refused(f"the {what} is longer than {limit} bytes, the limit of this server", status=413, code="too_large")
+
+
+def unpack(body: bytes, encoding: str, limit: int) -> bytes:
+    """The body unpacked by its content encoding: identity, gzip, deflate or zstd.
+
+    Raises:
+        Refused: unknown encoding, damaged data, or more than `limit` bytes unpacked.
+    """
+    encoding = encoding.strip().lower()
+    if encoding in ("", "identity"):
+        return body
+    if encoding not in ("gzip", "deflate", "zstd"):
+        raise Refused(
+            f'content encoding "{encoding}" is not known; use gzip, zstd or none', status=415, code="unknown_encoding"
+        )
+    try:
+        return _unpack_members(body, encoding, limit)
+    except (zlib.error, zstd.ZstdError) as error:
+        raise Refused(f"the body is not valid {encoding}: {error}", status=400, code="damaged_body") from error
+
+
+def _unpack_members(body: bytes, encoding: str, limit: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    rest = body
+    while rest:
+        unpacker = _unpacker(encoding)
+        data = rest
+        while not unpacker.eof:
+            part = unpacker.decompress(data, CHUNK)
+            data = getattr(unpacker, "unconsumed_tail", b"")
+            size += len(part)
+            if size > limit:
+                raise too_large("unpacked body", limit)
+            parts.append(part)
+            if not part and not unpacker.eof and not data:
+                raise Refused(f"the {encoding} body ends in the middle", status=400, code="damaged_body")
+        rest = unpacker.unused_data
+    return b"".join(parts)
+
+
+def _unpacker(encoding: str) -> _Unpacker:
+    if encoding == "gzip":
+        return zlib.decompressobj(wbits=31)
+    if encoding == "deflate":
+        return zlib.decompressobj()
+    return zstd.ZstdDecompressor()

@@ -1,0 +1,100 @@
+"""Pages of the store's tables and single rows by their id, for lists that are paged by key.
+
+Output: Polars frames in the columns of schema.py, or one row as a dict. A page begins after the key of the row that
+ended the page before, never at an offset: rows that arrive meanwhile neither repeat nor hide a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from ingest.selection import Selection
+from ingest.store.database import Store, selection_sql
+
+
+def upload(store: Store, upload_id: str) -> dict[str, Any] | None:
+    """One row of uploads."""
+    return _one(store.read("uploads", "upload_id = ?", [upload_id]))
+
+
+def uploads_page(store: Store, after: tuple[int, str] | None, limit: int) -> pl.DataFrame:
+    """Uploads, the newest first, after (received_ns, upload_id)."""
+    where, parameters = ("(received_ns, upload_id) < (?, ?)", list(after)) if after else ("", [])
+    return store.read("uploads", where, parameters, f"received_ns DESC, upload_id DESC LIMIT {int(limit)}")
+
+
+def report(store: Store, report_id: str) -> dict[str, Any] | None:
+    """One row of reports, with its result."""
+    return _one(store.read("reports", "report_id = ?", [report_id]))
+
+
+def reports_page(store: Store, after: tuple[int, str] | None, limit: int) -> pl.DataFrame:
+    """Reports, the newest first, after (made_ns, report_id), without their results."""
+    where, parameters = ("(made_ns, report_id) < (?, ?)", list(after)) if after else ("", [])
+    columns = ("report_id", "made_ns", "title", "selection", "revision")
+    return store.read("reports", where, parameters, f"made_ns DESC, report_id DESC LIMIT {int(limit)}", columns)
+
+
+def reports_of(store: Store, selection: str) -> pl.DataFrame:
+    """Reports made for a selection (its JSON text), oldest first, without their results."""
+    return store.read("reports", "selection = ?", [selection], "revision", ("report_id", "revision"))
+
+
+def jobs_in(store: Store, states: Sequence[str]) -> pl.DataFrame:
+    """Jobs in one of the states, oldest first."""
+    marks = ", ".join("?" for _ in states)
+    return store.read("jobs", f"state IN ({marks})", list(states), "created_ns, job_id")
+
+
+def job_of(store: Store, subject: str) -> dict[str, Any] | None:
+    """The newest job about an upload or report."""
+    return _one(store.read("jobs", "subject = ?", [subject], "created_ns DESC, job_id DESC LIMIT 1"))
+
+
+def request(store: Store, request_key: str) -> dict[str, Any] | None:
+    """One request, by its key, its trace id or its own id."""
+    where = "request_key = ? OR trace_id = ? OR request_id = ?"
+    return _one(store.read("requests", where, [request_key] * 3, "request_key LIMIT 1"))
+
+
+def calls_of(store: Store, request_key: str) -> pl.DataFrame:
+    """Rows of calls of one request, in order."""
+    return store.read("calls", "request_key = ?", [request_key], "call_index")
+
+
+def requests_page(store: Store, selection: Selection, after: tuple[int | None, str] | None, limit: int) -> pl.DataFrame:
+    """Requests of a selection by arrival, after (started_ns, request_key); those without a wall clock come last."""
+    where, parameters = selection_sql(selection)
+    clauses = [where] if where else []
+    if after is not None and after[0] is not None:
+        clauses.append("((started_ns, request_key) > (?, ?) OR started_ns IS NULL)")
+        parameters.extend(after)
+    elif after is not None:
+        clauses.append("started_ns IS NULL AND request_key > ?")
+        parameters.append(after[1])
+    order = f"started_ns NULLS LAST, request_key LIMIT {int(limit)}"
+    return store.read("requests", " AND ".join(clauses), parameters, order)
+
+
+def counts(store: Store) -> dict[str, int]:
+    """Rows per table of data."""
+    tables = ("uploads", "requests", "calls", "replica_hours", "rejects", "reports")
+    with store.cursor() as cursor:
+        rows = {table: cursor.execute(f"SELECT count(*) FROM {table}").fetchone() for table in tables}
+    return {table: int(row[0]) if row else 0 for table, row in rows.items()}
+
+
+def span(store: Store, selection: Selection) -> tuple[int, int] | None:
+    """Earliest and latest arrival within a selection, or None where no request has a wall clock."""
+    where, parameters = selection_sql(selection)
+    sql = f"SELECT min(started_ns), max(started_ns) FROM requests{' WHERE ' + where if where else ''}"
+    with store.cursor() as cursor:
+        row = cursor.execute(sql, parameters).fetchone()
+    return (int(row[0]), int(row[1])) if row and row[0] is not None else None
+
+
+def _one(frame: pl.DataFrame) -> dict[str, Any] | None:
+    return frame.row(0, named=True) if frame.height else None
