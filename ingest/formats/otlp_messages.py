@@ -1,0 +1,186 @@
+"""OTLP bodies as they arrive over HTTP: checked span by span, protobuf turned into spans.
+
+Input: one ExportTraceServiceRequest as protobuf or JSON. Output: spans and refused spans in the order of the body.
+Which spans cannot be is what the specification says of ids and what the house says of times (errors.REJECT_REASONS).
+Source: OTLP 1.x, trace.proto and common.proto; JSON with 64-bit numbers as text or number and ids as hex.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from ingest.errors import HEAD_CHARACTERS, UnreadableInput
+from ingest.formats.contract import RawReject, RawSpan
+from ingest.schema import NS_PER_S
+
+LONGEST_NS = 24 * 3600 * NS_PER_S  # longer is the mark of an unset start
+EARLIEST_NS = 1_420_070_400 * NS_PER_S  # 2015-01-01
+
+
+class _Span(msgspec.Struct, rename="camel"):
+    """What the check of a JSON span reads."""
+
+    trace_id: str | None = None
+    span_id: str | None = None
+    name: str | None = None
+    start_time_unix_nano: int | str | None = None
+    end_time_unix_nano: int | str | None = None
+
+
+class _Scope(msgspec.Struct, rename="camel"):
+    spans: list[_Span] | None = None
+
+
+class _Resource(msgspec.Struct, rename="camel"):
+    scope_spans: list[_Scope] | None = None
+
+
+class _Body(msgspec.Struct, rename="camel"):
+    resource_spans: list[_Resource] | None = None
+
+
+_JSON_BODY = msgspec.json.Decoder(_Body, strict=False)
+
+
+def read_protobuf(body: bytes) -> Iterator[RawSpan | RawReject]:
+    """Spans of a protobuf body; attribute values as text, lists and maps as JSON text.
+
+    Raises:
+        UnreadableInput: the bytes are no such message.
+    """
+    message = ExportTraceServiceRequest()
+    try:
+        message.ParseFromString(body)
+    except DecodeError as error:
+        raise UnreadableInput(
+            f"the body is no protobuf ExportTraceServiceRequest: {error}", code="malformed_body"
+        ) from error
+    for resource_spans in message.resource_spans:
+        resource = _attributes(resource_spans.resource.attributes)
+        for scope_spans in resource_spans.scope_spans:
+            scope = scope_spans.scope.name or None
+            for span in scope_spans.spans:
+                yield _span(span, resource, scope)
+
+
+def check_json(body: bytes) -> list[RawReject]:
+    """Refused spans of a JSON body; spans written in an unusual spelling are judged when they are stored.
+
+    Raises:
+        UnreadableInput: the bytes are not one JSON object with resourceSpans.
+    """
+    try:
+        decoded = _JSON_BODY.decode(body)
+    except msgspec.ValidationError:
+        _must_be_an_object(body)
+        return []
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnreadableInput(f"the body is no JSON: {error}", code="malformed_body") from error
+    return [
+        RawReject(None, None, reason, f"{span.name or ''} {span.trace_id or ''}"[:HEAD_CHARACTERS])
+        for resource in decoded.resource_spans or ()
+        for scope in resource.scope_spans or ()
+        for span in scope.spans or ()
+        if (reason := _json_reason(span))
+    ]
+
+
+def reason_against(trace_id: str, span_id: str, start_ns: int, end_ns: int) -> str | None:
+    """Why a span cannot be (errors.REJECT_REASONS), or None; ids in lower-case hex, times 0 where not set."""
+    if not trace_id:
+        return "no_trace_id"
+    if not trace_id.strip("0"):
+        return "zero_trace_id"
+    if not span_id.strip("0"):
+        return "no_span_id"
+    if start_ns <= 0:
+        return "start_unset"
+    if start_ns < EARLIEST_NS:
+        return "time_out_of_range"
+    if end_ns and end_ns < start_ns:
+        return "end_before_start"
+    if end_ns and end_ns - start_ns > LONGEST_NS:
+        return "duration_too_long"
+    return None
+
+
+def _span(span: Span, resource: Mapping[str, str], scope: str | None) -> RawSpan | RawReject:
+    trace_id, span_id = span.trace_id.hex(), span.span_id.hex()
+    reason = reason_against(trace_id, span_id, span.start_time_unix_nano, span.end_time_unix_nano)
+    if reason is None and len(span.trace_id) != 16:
+        reason = "bad_trace_id"
+    if reason is not None:
+        return RawReject(None, None, reason, f"{span.name} {trace_id}"[:HEAD_CHARACTERS])
+    return RawSpan(
+        trace_id=trace_id,
+        span_id=span_id,
+        parent_span_id=span.parent_span_id.hex() or None,
+        name=span.name,
+        kind=span.kind,
+        start_ns=span.start_time_unix_nano,
+        end_ns=span.end_time_unix_nano,
+        status_code=span.status.code,
+        attributes=_attributes(span.attributes),
+        resource=resource,
+        scope=scope,
+        events=tuple((e.name, e.time_unix_nano, _attributes(e.attributes)) for e in span.events),
+        dropped_events=span.dropped_events_count,
+        trace_state=span.trace_state or None,
+    )
+
+
+def _attributes(pairs: Any) -> dict[str, str]:
+    found: dict[str, str] = {}
+    pair: KeyValue
+    for pair in pairs:
+        kind = pair.value.WhichOneof("value")
+        if kind == "string_value":
+            found[pair.key] = pair.value.string_value
+        elif kind is not None:
+            found[pair.key] = _text(_value(pair.value, kind))
+    return found
+
+
+def _value(value: AnyValue, kind: str | None = None) -> Any:
+    kind = kind or value.WhichOneof("value")
+    if kind is None:
+        return None
+    if kind == "array_value":
+        return [_value(item) for item in value.array_value.values]
+    if kind == "kvlist_value":
+        return {pair.key: _value(pair.value) for pair in value.kvlist_value.values}
+    if kind == "bytes_value":
+        return base64.b64encode(value.bytes_value).decode()
+    return getattr(value, kind)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _json_reason(span: _Span) -> str | None:
+    try:
+        start = int(span.start_time_unix_nano or 0)
+        end = int(span.end_time_unix_nano or 0)
+    except ValueError:
+        return "start_unset"
+    trace_id, span_id = (span.trace_id or "").strip(), (span.span_id or "").strip()
+    if trace_id and len(trace_id) not in (16, 24, 32):  # hex of 8 or 16 bytes, base64 of 16
+        return "bad_trace_id"
+    return reason_against(trace_id, span_id, start, end)
+
+
+def _must_be_an_object(body: bytes) -> None:
+    if not isinstance(msgspec.json.decode(body), dict):
+        raise UnreadableInput("the body is JSON and no object with resourceSpans", code="malformed_body")
