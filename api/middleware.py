@@ -1,0 +1,171 @@
+"""What stands before every route: who may ask, how much, how often, and what every answer carries.
+
+Input: ASGI scopes. Output: the answer of the app, or a refusal as a problem. Pure ASGI, so that streams stay streams.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from http import HTTPStatus
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.bodies import too_large
+from api.problems import MEDIA_TYPE, Refused, problem_of
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]", "::1"})
+BURST_S = 2.0  # a client may use the allowance of so many seconds at once
+CLIENTS = 10_000  # addresses whose allowance is remembered
+SECURITY_HEADERS = (
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("x-frame-options", "DENY"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
+)
+DEFAULT_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+
+
+async def refuse(refusal: Refused, scope: Scope, send: Send) -> None:
+    """Answer with the problem of a refusal."""
+    body = json.dumps(problem_of(refusal, scope["path"])).encode()
+    headers = [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode())]
+    if refusal.retry_after is not None:
+        headers.append((b"retry-after", str(refusal.retry_after).encode()))
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+class SecurityHeaders:
+    """Adds the headers that every answer carries; a page brings its own content policy."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in SECURITY_HEADERS:
+                    headers.setdefault(name, value)
+                headers.setdefault("content-security-policy", DEFAULT_POLICY)
+                headers.setdefault("cache-control", "no-store")
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers if scope["type"] == "http" else send)
+
+
+class SameSite:
+    """Refuses what another site's page sends through the reader's browser.
+
+    A change must not come from another site; a server that listens on this machine alone answers to its own names
+    alone, or a page could reach it under a name of its own.
+    """
+
+    def __init__(self, app: ASGIApp, *, host: str) -> None:
+        self._app = app
+        self._local = host in LOOPBACK
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = self._refusal(scope) if scope["type"] == "http" else None
+        if refusal is not None:
+            await refuse(refusal, scope, send)
+        else:
+            await self._app(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> Refused | None:
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        name = host if host.endswith("]") else host.rsplit(":", 1)[0]
+        if self._local and name and name not in LOOPBACK:
+            return Refused(f'this server answers to localhost, not to "{name}"', status=421, code="wrong_host")
+        site = headers.get("sec-fetch-site", "")
+        if scope["method"] not in SAFE_METHODS and site in ("cross-site", "same-site"):
+            return Refused("a page of another site may not change anything here", status=403, code="cross_site")
+        return None
+
+
+class BodyLimit:
+    """Refuses bodies above a limit by path: `limit_of` gives bytes; a stream is counted while it is read."""
+
+    def __init__(self, app: ASGIApp, *, limit_of: Callable[[str], int]) -> None:
+        self._app = app
+        self._limit_of = limit_of
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        limit = self._limit_of(scope["path"])
+        said = Headers(scope=scope).get("content-length", "")
+        if said.isdigit() and int(said) > limit:
+            await refuse(too_large("body", limit), scope, send)
+            return
+        size, answered, exceeded = 0, False, False
+
+        async def receive_counted() -> Message:
+            nonlocal size, exceeded
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > limit:
+                exceeded = True
+                return {"type": "http.disconnect"}
+            return message
+
+        async def send_unless_exceeded(message: Message) -> None:
+            nonlocal answered
+            if exceeded and not answered:
+                answered = True
+                await refuse(too_large("body", limit), scope, send)
+            elif not answered:
+                await send(message)
+
+        try:
+            await self._app(scope, receive_counted, send_unless_exceeded)
+        except Exception:
+            if not exceeded:
+                raise
+        if exceeded and not answered:
+            await refuse(too_large("body", limit), scope, send)
+
+
+class RateLimit:
+    """Refuses a client address that asks more often than `per_s`, with the time after which it may ask again."""
+
+    def __init__(self, app: ASGIApp, *, per_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._app = app
+        self._per_s = per_s
+        self._clock = clock
+        self._clients: OrderedDict[str, tuple[float, float]] = OrderedDict()  # address: allowance, when
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or self._per_s <= 0 or self._allow((scope.get("client") or ("", 0))[0]):
+            await self._app(scope, receive, send)
+            return
+        await refuse(
+            Refused(
+                f"more than {self._per_s:g} requests a second from one address",
+                status=HTTPStatus.TOO_MANY_REQUESTS,
+                code="too_many_requests",
+                retry_after=1,
+            ),
+            scope,
+            send,
+        )
+
+    def _allow(self, address: str) -> bool:
+        now = self._clock()
+        most = max(1.0, self._per_s * BURST_S)
+        allowance, before = self._clients.pop(address, (most, now))
+        allowance = min(most, allowance + (now - before) * self._per_s)
+        allowed = allowance >= 1
+        self._clients[address] = (allowance - 1 if allowed else allowance, now)
+        while len(self._clients) > CLIENTS:
+            self._clients.popitem(last=False)
+        return allowed
