@@ -72,8 +72,8 @@ def read_protobuf(body: bytes) -> Iterator[RawSpan | RawReject]:
                 yield _span(span, resource, scope)
 
 
-def check_json(body: bytes) -> list[RawReject]:
-    """Refused spans of a JSON body; spans written in an unusual spelling are judged when they are stored.
+def check_json(body: bytes) -> tuple[int, list[RawReject]]:
+    """Number of spans of a JSON body, and the refused ones; an unusual spelling (0 spans) is judged when it is stored.
 
     Raises:
         UnreadableInput: the bytes are not one JSON object with resourceSpans.
@@ -82,14 +82,18 @@ def check_json(body: bytes) -> list[RawReject]:
         decoded = _JSON_BODY.decode(body)
     except msgspec.ValidationError:
         _must_be_an_object(body)
-        return []
+        return 0, []
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnreadableInput(f"the body is no JSON: {error}", code="malformed_body") from error
-    return [
-        RawReject(None, None, reason, f"{span.name or ''} {span.trace_id or ''}"[:HEAD_CHARACTERS])
+    spans = [
+        span
         for resource in decoded.resource_spans or ()
         for scope in resource.scope_spans or ()
         for span in scope.spans or ()
+    ]
+    return len(spans), [
+        RawReject(None, None, reason, f"{span.name or ''} {span.trace_id or ''}"[:HEAD_CHARACTERS])
+        for span in spans
         if (reason := _json_reason(span))
     ]
 

@@ -1,0 +1,159 @@
+"""DOOR of ingest for spans that arrive live: bodies are checked before they are acknowledged, stored in batches.
+
+Input: bodies of OTLP over HTTP, protobuf or JSON. Output: spans and requests in the store; one upload per hour of
+arrival, whose counts grow.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal
+from uuid import uuid4
+
+import msgspec
+import polars as pl
+
+from ingest.assemble import SpanCounts, SpanOptions, assemble, load_spans, stage_spans
+from ingest.errors import Reject
+from ingest.formats.contract import RawReject, RawSpan, Source
+from ingest.formats.otlp_messages import check_json, read_protobuf
+from ingest.receipts import LoadOptions
+from ingest.schema import NS_PER_S
+from ingest.selection import to_datetime
+from ingest.store import lists
+from ingest.store.database import Store
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+Kind = Literal["json", "protobuf"]
+BATCH = 5000  # spans staged at once
+HOUR_NS = 3600 * NS_PER_S
+FORMATS: dict[Kind, str] = {"json": "otlp_json", "protobuf": "otlp_protobuf"}
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A body that may be acknowledged: how many spans it holds and which of them are refused, by reason."""
+
+    spans: int
+    refused: dict[str, int]
+
+
+def check(kind: Kind, body: bytes) -> Checked:
+    """What a body holds, found without storing anything.
+
+    Raises:
+        UnreadableInput: it is no export request of that kind.
+    """
+    if kind == "json":
+        spans, rejects = check_json(body)
+        return Checked(spans, dict(Counter(reject.reason for reject in rejects)))
+    rows = list(read_protobuf(body))
+    return Checked(len(rows), dict(Counter(row.reason for row in rows if isinstance(row, RawReject))))
+
+
+def receive(bodies: Iterable[tuple[Kind, bytes]], store: Store, options: LoadOptions, now_ns: int) -> SpanCounts:
+    """Counts of a batch of checked bodies whose spans and requests are now in the store, in one transaction.
+
+    Args:
+        now_ns: time of arrival; the upload of its hour takes the counts.
+    """
+    lines: list[bytes] = []
+    messages: list[bytes] = []
+    size = 0
+    for kind, body in bodies:
+        size += len(body)
+        (lines if kind == "json" else messages).append(body)
+    upload_id = f"otlp-{to_datetime(now_ns).astimezone(UTC):%Y%m%dT%H}"
+    with store.writing() as cursor:
+        told = [*_store_lines(lines, store, cursor, upload_id, options)]
+        told += _store_messages(messages, cursor, upload_id, options)
+        assemble(cursor)
+        counts = _sum(told)
+        _note(store, cursor, counts, upload_id=upload_id, size=size, now_ns=now_ns)
+    return counts
+
+
+def _span_options(options: LoadOptions, kind: Kind) -> SpanOptions:
+    return SpanOptions(options.mapping, options.attributes, options.sampling_rate, FORMATS[kind])
+
+
+def _store_lines(
+    lines: list[bytes], store: Store, cursor: DuckDBPyConnection, upload_id: str, options: LoadOptions
+) -> Iterator[SpanCounts]:
+    """JSON bodies go the way of files: one body a line."""
+    if not lines:
+        return
+    path = store.scratch / f"live-{uuid4().hex}.jsonl"
+    try:
+        path.write_bytes(b"".join(msgspec.json.format(line, indent=-1) + b"\n" for line in lines))
+        source = Source(path, path.name, "none", path.stat().st_size, lambda: path.open("rb"))
+        counts = load_spans(store, cursor, source, "lines", upload_id, _span_options(options, "json"))
+        placeless = tuple(replace(reject, line=None, offset=None) for reject in counts.rejects)
+        yield replace(counts, rejects=placeless)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _store_messages(
+    messages: list[bytes], cursor: DuckDBPyConnection, upload_id: str, options: LoadOptions
+) -> Iterator[SpanCounts]:
+    rows = iter([row for message in messages for row in read_protobuf(message)])
+    span_options = _span_options(options, "protobuf")
+    while chunk := list(islice(rows, BATCH)):
+        refused = [Reject(None, None, row.reason, row.head) for row in chunk if isinstance(row, RawReject)]
+        yield SpanCounts(read=len(refused), rejected=len(refused), rejects=tuple(refused))
+        spans = [row for row in chunk if isinstance(row, RawSpan)]
+        if spans:
+            yield stage_spans(cursor, spans, upload_id, span_options)
+
+
+def _sum(told: list[SpanCounts]) -> SpanCounts:
+    names: Counter[str] = Counter()
+    for counts in told:
+        names.update(dict(counts.not_understood))
+    return SpanCounts(
+        read=sum(counts.read for counts in told),
+        accepted=sum(counts.accepted for counts in told),
+        duplicate=sum(counts.duplicate for counts in told),
+        rejected=sum(counts.rejected for counts in told),
+        replaced=sum(counts.replaced for counts in told),
+        rejects=tuple(reject for counts in told for reject in counts.rejects),
+        not_understood=tuple(names.most_common()),
+        notes=tuple(dict.fromkeys(note for counts in told for note in counts.notes)),
+    )
+
+
+def _note(
+    store: Store, cursor: DuckDBPyConnection, counts: SpanCounts, *, upload_id: str, size: int, now_ns: int
+) -> None:
+    """Add the counts to the upload of the hour; rejected spans stand in the store like those of a file."""
+    before = lists.upload(store, upload_id) or {}
+    receipt: dict[str, Any] = json.loads(before.get("receipt") or "{}")
+    reasons = Counter(receipt.get("reasons", {})) + Counter(reject.reason for reject in counts.rejects)
+    names = Counter(receipt.get("not_understood", {})) + Counter(dict(counts.not_understood))
+    totals = {
+        f"n_{key}": (before.get(f"n_{key}") or 0) + getattr(counts, key)
+        for key in ("read", "accepted", "duplicate", "rejected")
+    }
+    row = {
+        "upload_id": upload_id,
+        "name": f"OTLP over HTTP, {to_datetime(now_ns - now_ns % HOUR_NS):%Y-%m-%d %H:%M} UTC",
+        "format": "otlp",
+        "state": "done",
+        "size_bytes": (before.get("size_bytes") or 0) + size,
+        "received_ns": before.get("received_ns") or now_ns,
+        "finished_ns": now_ns,
+        "receipt": json.dumps({"reasons": dict(reasons), "not_understood": dict(names), "notes": list(counts.notes)}),
+    }
+    store.put_upload(row | totals, cursor)
+    if counts.rejects:
+        rejects = pl.DataFrame([asdict(reject) for reject in counts.rejects], infer_schema_length=None)
+        rejects = rejects.rename({"offset": "byte_offset"}).with_columns(upload_id=pl.lit(upload_id))
+        store.append("rejects", rejects, cursor)
