@@ -487,6 +487,37 @@ class CostRow:
     cost_usd: str | None
     unpriced_requests: int
     wasted_usd: str | None
+    good_requests: int | None = None
+    cost_per_1k_good_usd: str | None = None
+
+
+@dataclass(frozen=True)
+class OtherCostLine:
+    """A monthly amount of the fleet file, for the length of the selection; not part of the total."""
+
+    name: str
+    cost_usd: str
+    split_by: str
+    rows: list[OtherCostPart]
+
+
+@dataclass(frozen=True)
+class OtherCostPart:
+    by: dict[str, str | None]
+    cost_usd: str
+
+
+@dataclass(frozen=True)
+class BudgetLine:
+    """A budget of the price file against what one calendar month of the selection has spent."""
+
+    month: str
+    of: dict[str, str | None]
+    budget_usd: str
+    spent_usd: str
+    share: float | None
+    forecast_usd: str | None  # at the pace of the part of the month that lies in the selection
+    verdict: str  # kept, exceeded, endangered (the forecast is above the budget)
 
 
 @dataclass(frozen=True)
@@ -538,6 +569,12 @@ class Costs:
     source_stated_usd: str | None
     price_book: str  # which books, which versions
     notes: list[str]
+    saved_usd: str | None = None  # by the prompt cache: cached tokens at the input price, less what they cost
+    forecast_month_usd: str | None = None  # the last month of the selection at the selection's pace
+    forecast_month: str | None = None
+    utilization: float | None = None  # busy over up seconds of replica hours
+    other: list[OtherCostLine] = field(default_factory=list)
+    budgets: list[BudgetLine] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
