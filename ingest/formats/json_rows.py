@@ -1,0 +1,300 @@
+"""JSON objects of a source, one at a time, however they are laid out.
+
+Input: an opened source. Output: Row per object, RawReject per piece that is none, in source order; neither a bad
+piece nor a torn end costs its neighbors. Layouts: a value a line, values set one after another, one array, one
+document whose elements lie at given paths. Memory: one line or one element.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, Any
+
+import msgspec
+
+from ingest.errors import HEAD_CHARACTERS
+from ingest.formats.contract import RawReject, Source
+
+MAX_BYTES = 64 * 1024 * 1024  # of one line or element, as reject reason line_too_long says
+CHUNK_BYTES = 1 << 20
+LINES_TRIED = 3  # a document starts with lines that are no values; a file of lines may start with a bad one
+
+Path = tuple[str, ...]  # keys from the top; "[]" stands for every index of an array, "*" for every key
+
+_STRUCTURE = re.compile(rb'["{}\[\],]')
+_INSIDE = re.compile(rb'["{}\[\]]')  # within a piece nobody asks for the index
+_STRING_END = re.compile(rb'(?:[^"\\]|\\.)*+"', re.DOTALL)
+_BLANK = b" \t\r\n"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One JSON object: its value, where it stands, and where in the document it was found."""
+
+    value: dict[str, Any]
+    line: int
+    offset: int
+    path: tuple[str | int, ...] = ()
+    data: bytes = b""
+
+
+def reject(reason: str, line: int | None, offset: int | None, data: bytes | str) -> RawReject:
+    """A rejected piece with its first characters."""
+    head = data[: 4 * HEAD_CHARACTERS].decode("utf-8", "replace") if isinstance(data, bytes) else data
+    return RawReject(line, offset, reason, head[:HEAD_CHARACTERS].strip("\r\n"))
+
+
+def decode(data: bytes) -> Any:
+    """The JSON value of the bytes; NaN and Infinity, which Python writes, become None.
+
+    Raises:
+        ValueError: not one JSON value; UnicodeDecodeError, which is one, if the bytes are not UTF-8.
+    """
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    try:
+        return json.loads(data.decode("utf-8"), parse_constant=lambda _: None)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def json_rows(source: Source, *paths: Path) -> Iterator[Row | RawReject]:
+    """The objects of the source.
+
+    Args:
+        paths: where they lie in a single document, such as ("data", "[]"); none: each element of an outer array, or
+            the outer value itself.
+    """
+    with source.open() as stream:
+        by_line = _is_by_line(stream)
+    with source.open() as stream:
+        yield from by_line_rows(stream) if by_line else document_rows(stream, *paths)
+
+
+def _is_by_line(stream: IO[bytes]) -> bool:
+    """Whether one of the first lines is an object (or array of objects) by itself and the source has more than one."""
+    seen = values = 0
+    while seen <= LINES_TRIED and (line := stream.readline(MAX_BYTES + 1)):
+        stripped = line.strip(_BLANK + b"\xef\xbb\xbf")
+        if not stripped:
+            continue
+        seen += 1
+        try:
+            values += isinstance(decode(stripped), (dict, list)) and len(stripped) > 2
+        except ValueError:
+            continue
+    return seen > 1 and values > 0
+
+
+def by_line_rows(stream: IO[bytes]) -> Iterator[Row | RawReject]:
+    """One Row per object, lines counted from 1 with blank ones."""
+    line = offset = 0
+    while data := stream.readline(MAX_BYTES + 1):
+        line += 1
+        start, offset = offset, offset + len(data)
+        if len(data) > MAX_BYTES:
+            yield reject("line_too_long", line, start, data)
+            offset += _skip_line(stream)
+            continue
+        stripped = data.strip(_BLANK)
+        if start == 0:
+            stripped = stripped.removeprefix(b"\xef\xbb\xbf").strip(_BLANK)
+        if stripped:
+            yield from _values_of_line(stripped, line, start, is_torn=not data.endswith(b"\n"))
+
+
+def _skip_line(stream: IO[bytes]) -> int:
+    skipped = 0
+    while data := stream.readline(CHUNK_BYTES):
+        skipped += len(data)
+        if data.endswith(b"\n"):
+            break
+    return skipped
+
+
+def _values_of_line(data: bytes, line: int, offset: int, *, is_torn: bool) -> Iterator[Row | RawReject]:
+    try:
+        values = [decode(data)]
+    except UnicodeDecodeError:
+        yield reject("invalid_utf8", line, offset, data)
+        return
+    except ValueError:
+        found = _values_in_a_row(data)
+        if not isinstance(found, list):
+            yield reject("torn_line" if is_torn and found != "trailing_text" else found, line, offset, data)
+            return
+        values = found
+    for value in values:
+        for element in value if isinstance(value, list) else [value]:
+            if isinstance(element, dict):
+                yield Row(element, line, offset, (), data)
+            else:
+                yield reject("not_an_object", line, offset, data)
+
+
+def _values_in_a_row(data: bytes) -> list[Any] | str:
+    """All values of a line that holds several, or the reason why it holds none."""
+    decoder = json.JSONDecoder(parse_constant=lambda _: None)
+    try:
+        remaining = data.decode("utf-8")
+        values: list[Any] = []
+        while remaining:
+            value, end = decoder.raw_decode(remaining)
+            values.append(value)
+            remaining = remaining[end:].lstrip()
+    except UnicodeDecodeError:
+        return "invalid_utf8"
+    except (ValueError, RecursionError):
+        return "trailing_text" if values else "invalid_json"
+    return values if all(isinstance(value, dict) for value in values) else "trailing_text"
+
+
+def document_rows(stream: IO[bytes], *paths: Path) -> Iterator[Row | RawReject]:
+    """One Row per object at one of the paths of a document, or of documents set one after another."""
+    for piece in _Cutter(stream, paths or (("[]",), ())).pieces():
+        if isinstance(piece, RawReject):
+            yield piece
+            continue
+        data, line, offset, path = piece
+        try:
+            value = decode(data)
+        except UnicodeDecodeError:
+            yield reject("invalid_utf8", line, offset, data)
+        except ValueError:
+            yield reject("invalid_json", line, offset, data)
+        else:
+            if isinstance(value, dict):
+                yield Row(value, line, offset, path, data)
+            else:
+                yield reject("not_an_object", line, offset, data)
+
+
+Piece = tuple[bytes, int, int, tuple[str | int, ...]]
+
+
+class _Cutter:
+    """Cuts the objects and arrays at given paths out of a document without keeping the rest.
+
+    Only brackets and strings are looked at; what stands between is checked when the piece is decoded.
+    """
+
+    def __init__(self, stream: IO[bytes], paths: tuple[Path, ...]) -> None:
+        self._stream = stream
+        self._paths = paths
+        self._buffer = stream.read(CHUNK_BYTES)
+        self._at = 3 if self._buffer.startswith(b"\xef\xbb\xbf") else 0
+        self._base = 0  # offset of the buffer in the source
+        self._line = 1  # of the buffer's first byte
+        self._keep: int | None = None  # start of the piece being cut, which must stay in the buffer
+        self._open: list[bytes] = []
+        self._path: list[str | int] = []
+        self._key = b""  # the last short string, which is the key when a bracket follows
+
+    def pieces(self) -> Iterator[Piece | RawReject]:
+        depth_of_piece = n_values = 0
+        while (token := self._next()) is not None:
+            if not self._open and token not in b"{[":
+                yield self._reject("trailing_text" if n_values else "invalid_json", self._at)
+                return
+            if token in b"{[":
+                self._enter(token)
+                if self._keep is None and self._is_wanted():
+                    self._keep, depth_of_piece = self._at - 1, len(self._open)
+            elif token in b"}]":
+                if self._open[-1] != (b"{" if token == b"}" else b"["):
+                    yield self._reject("invalid_json", self._keep if self._keep is not None else self._at - 1)
+                    return
+                if self._keep is not None and len(self._open) == depth_of_piece:
+                    yield self._cut()
+                self._open.pop()
+                self._path.pop()
+                n_values += not self._open
+            elif token == b",":
+                if isinstance(self._path[-1], int):
+                    self._path[-1] += 1
+                self._key = b""
+            if self._keep is not None and self._at - self._keep > MAX_BYTES:
+                yield self._reject("line_too_long", self._keep)
+                self._keep = None
+        if self._open:
+            yield self._reject("torn_line", self._keep if self._keep is not None else max(self._at - 1, 0))
+
+    def _enter(self, token: bytes) -> None:
+        if self._open and self._open[-1] == b"{":
+            self._path[-1] = self._text_key()
+        self._open.append(token)
+        self._path.append(0 if token == b"[" else "")
+
+    def _text_key(self) -> str:
+        return self._key.decode("utf-8", "replace")
+
+    def _here(self) -> tuple[str | int, ...]:
+        return tuple(self._path[:-1])
+
+    def _is_wanted(self) -> bool:
+        here = self._here()
+        return any(
+            len(path) == len(here)
+            and all(
+                (want == "[]" and isinstance(key, int)) or want == key or (want == "*" and isinstance(key, str))
+                for want, key in zip(path, here, strict=True)
+            )
+            and not (path == () and self._open[-1] == b"[")
+            for path in self._paths
+        )
+
+    def _cut(self) -> Piece:
+        start = self._keep or 0
+        self._keep = None
+        data = self._buffer[start : self._at]
+        return data, self._line + self._buffer.count(b"\n", 0, start), self._base + start, self._here()
+
+    def _reject(self, reason: str, start: int) -> RawReject:
+        line = self._line + self._buffer.count(b"\n", 0, start)
+        return reject(reason, line, self._base + start, self._buffer[start : start + 4 * HEAD_CHARACTERS])
+
+    def _next(self) -> bytes | None:
+        """The next bracket or comma; strings are passed over, the last one is remembered as a possible key."""
+        while True:
+            found = (_STRUCTURE if self._keep is None else _INSIDE).search(self._buffer, self._at)
+            if found is None:
+                if not self._open and self._buffer[self._at :].strip(_BLANK):
+                    return b"?"
+                self._at = len(self._buffer)
+                if not self._read():
+                    return None
+                continue
+            token = found.group()
+            if not self._open and token != b"," and self._buffer[self._at : found.start()].strip(_BLANK):
+                self._at = found.end()
+                return b"?"
+            if token != b'"':
+                self._at = found.end()
+                return token
+            while (end := _STRING_END.match(self._buffer, found.end())) is None:
+                self._at = found.start()
+                if len(self._buffer) - self._at > MAX_BYTES or not self._read():
+                    return None
+                found = _STRUCTURE.search(self._buffer, self._at) or found
+            if end.end() - found.end() <= 256:
+                self._key = self._buffer[found.end() : end.end() - 1]
+            self._at = end.end()
+
+    def _read(self) -> bool:
+        """More bytes in the buffer; what lies before the piece being cut is let go."""
+        start = self._at if self._keep is None else min(self._at, self._keep)
+        chunk = self._stream.read(max(CHUNK_BYTES, len(self._buffer) - start))
+        if not chunk:
+            return False
+        self._line += self._buffer.count(b"\n", 0, start)
+        self._base += start
+        self._buffer = self._buffer[start:] + chunk
+        self._at -= start
+        if self._keep is not None:
+            self._keep -= start
+        return True

@@ -1,0 +1,246 @@
+"""Langfuse: the download of one trace, and observations as lines, array or table (scheduled export, API v2).
+
+Input: camel-case or snake-case observations. Output: RawSpan per observation, under the attribute names of the GenAI
+conventions, so that the assembly of all spans merges nested generations, keeps the sums of an AGENT out and makes
+one request of a trace; a reader of its own would repeat that.
+Source: format page, 5.3. `usageDetails` keeps the cached parts outside of `input`: the grand total is the sum of all
+`input*` keys (likewise `output*`). `latency` has no fixed unit and is not read. An observation without end is open.
+The wrappers of the AI SDK (`ai.generateText` around `ai.generateText.doGenerate`) are typed as generations and are
+told as spans. Several observations at the top of a trace get one parent, the trace itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ingest.formats import values as v
+from ingest.formats.contract import Format, Head, RawReject, RawRow, RawSpan, RowReader, Source
+from ingest.formats.csv_rows import csv_rows
+from ingest.formats.json_rows import json_rows, reject
+
+_SDK_WRAPPER = re.compile(r"ai\.(generate|stream)(Text|Object)$")
+_CAMEL = re.compile(r"(?<=[a-z])([A-Z])")
+_CACHE_READ = ("input_cache_read", "input_cached_tokens", "cache_read_input_tokens", "prompt_details.cache_read")
+_CACHE_WRITE = ("input_cache_creation", "cache_creation_input_tokens", "input_cache_write")
+_REASONING = ("output_reasoning_tokens", "completion_details.reasoning", "output_reasoning")
+_INSIDE = ("prompt_details.", "completion_details.")  # parts that the total already holds
+
+
+@dataclass
+class _Top:
+    """What the observations at the top of one trace span together."""
+
+    count: int = 0
+    start_ns: int = 0
+    end_ns: int = 0
+    name: str = ""
+
+
+def sniff(head: Head) -> float:
+    keys = set(head.columns) | head.keys
+    if {"trace", "observations"} <= keys:
+        return 0.97
+    names = {_snake(key) for key in keys}
+    if not {"trace_id", "type", "start_time"} <= names or "dotted_order" in names:
+        return 0.0
+    return 0.95 if names & {"usage_details", "provided_model_name", "parent_observation_id"} else 0.0
+
+
+def read(source: Source, head: Head) -> Iterator[RawRow]:
+    if "observations" in head.keys and "trace" in head.keys:
+        yield from _download(source)
+        return
+    tops: dict[str, _Top] = {}
+    for item in _observations(source, head):
+        if not isinstance(item, RawReject):
+            _note_top(tops, item[0])
+    several = {trace: top for trace, top in tops.items() if top.count > 1}
+    for item in _observations(source, head):
+        if isinstance(item, RawReject):
+            yield item
+        else:
+            row, line, raw = item
+            yield _span(row, line, raw, {}, several)
+    yield from _roots(several, {})
+
+
+Item = tuple[dict[str, Any], int, bytes | str]
+
+
+def _observations(source: Source, head: Head) -> Iterator[Item | RawReject]:
+    """Observations under snake-case names, of whatever layout."""
+    if head.shape == "csv":
+        for cells in csv_rows(source, head.delimiter):
+            if isinstance(cells, RawReject):
+                yield cells
+            else:
+                yield _snake_keys(cells.value), cells.line, cells.text
+        return
+    paths = (("data", "[]"), ("observations", "[]")) if "data" in head.keys or "observations" in head.keys else ()
+    for row in json_rows(source, *paths):
+        if isinstance(row, RawReject):
+            yield row
+        else:
+            yield _snake_keys(row.value), row.line, row.data
+
+
+def _download(source: Source) -> Iterator[RawRow]:
+    """Spans of one or more downloads `{"trace": ..., "observations": [...]}`."""
+    for row in json_rows(source, (), ("[]",)):
+        if isinstance(row, RawReject):
+            yield row
+            continue
+        trace = _snake_keys(v.mapping(row.value.get("trace")))
+        observations = v.listing(row.value.get("observations")) or v.listing(trace.get("observations"))
+        told = [_snake_keys(one) for one in observations if isinstance(one, dict)]
+        if not told:
+            yield reject("not_a_request", row.line, row.offset, row.data)
+        tops: dict[str, _Top] = {}
+        for observation in told:
+            observation.setdefault("trace_id", trace.get("id"))
+            _note_top(tops, observation)
+        several = {key: top for key, top in tops.items() if top.count > 1}
+        for observation in told:
+            yield _span(observation, row.line, row.data, trace, several)
+        yield from _roots(several, trace)
+
+
+def _snake(key: str) -> str:
+    return _CAMEL.sub(r"_\1", key).lower()
+
+
+def _snake_keys(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {_snake(key): value for key, value in row.items()}
+
+
+def _trace_id(value: object) -> str | None:
+    """Langfuse's own trace ids may be any text; a hash then stands for them."""
+    found = v.text(value)
+    return (v.trace_id(found) or v.hashed_id("langfuse", found)) if found else None
+
+
+def _span_id(value: object) -> str:
+    found = (v.text(value) or "").lower()
+    if len(found) == 16 and re.fullmatch(r"[0-9a-f]{16}", found):
+        return found
+    return v.hashed_id("langfuse", found, digits=16)
+
+
+def _root_id(trace_id: str) -> str:
+    return v.hashed_id("langfuse trace", trace_id, digits=16)
+
+
+def _note_top(tops: dict[str, _Top], row: Mapping[str, Any]) -> None:
+    trace_id, start = _trace_id(row.get("trace_id")), v.instant_ns(row.get("start_time"))
+    if v.text(row.get("parent_observation_id")) or trace_id is None or start is None:
+        return
+    end = v.instant_ns(row.get("end_time")) or start
+    top = tops.setdefault(trace_id, _Top(0, start, end, v.text(row.get("trace_name")) or ""))
+    top.count += 1
+    top.start_ns, top.end_ns = min(top.start_ns, start), max(top.end_ns, end)
+
+
+def _roots(several: Mapping[str, _Top], trace: Mapping[str, Any]) -> Iterator[RawSpan]:
+    for trace_id, top in several.items():
+        yield RawSpan(
+            trace_id=trace_id,
+            span_id=_root_id(trace_id),
+            parent_span_id=None,
+            name=v.text(trace.get("name")) or top.name or "trace",
+            kind=1,
+            start_ns=top.start_ns,
+            end_ns=top.end_ns,
+            status_code=0,
+            attributes={"langfuse.observation.type": "span"} | _identity({}, trace),
+            scope="langfuse-sdk",
+        )
+
+
+def _span(
+    row: Mapping[str, Any], line: int, raw: bytes | str, trace: Mapping[str, Any], several: Mapping[str, _Top]
+) -> RawSpan | RawReject:
+    trace_id, start = _trace_id(row.get("trace_id")), v.instant_ns(row.get("start_time"))
+    if trace_id is None or start is None:
+        return reject("no_trace_id" if trace_id is None else "start_unset", line, None, raw)
+    parent = v.text(row.get("parent_observation_id"))
+    parent_id = _span_id(parent) if parent else _root_id(trace_id) if trace_id in several else None
+    end = v.instant_ns(row.get("end_time"))
+    name = v.text(row.get("name")) or "observation"
+    kind = (v.text(row.get("type")) or "span").lower()
+    if kind == "generation" and _SDK_WRAPPER.match(name):
+        kind = "span"
+    attributes = {"langfuse.observation.type": kind} | _call(row, start, end) | _identity(row, trace)
+    return RawSpan(
+        trace_id=trace_id,
+        span_id=_span_id(row.get("id")),
+        parent_span_id=parent_id,
+        name=name,
+        kind=3 if kind == "generation" else 1,
+        start_ns=start,
+        end_ns=end if end is not None else start if kind == "event" else 0,
+        status_code=2 if v.text(row.get("level")) == "ERROR" else 0,
+        attributes=attributes,
+        scope="langfuse-sdk",
+        line=line,
+    )
+
+
+def _call(row: Mapping[str, Any], start: int, end: int | None) -> dict[str, str]:
+    """Attributes of the model call: model, tokens, cost, first token."""
+    usage = {key: v.integer(value) for key, value in v.mapping(row.get("usage_details")).items()}
+    tokens_in, tokens_out = _side(usage, "input", row), _side(usage, "output", row)
+    found: dict[str, object] = {
+        "gen_ai.response.model": v.first(v.text(row.get("model")), v.text(row.get("provided_model_name"))),
+        "gen_ai.usage.input_tokens": tokens_in,
+        "gen_ai.usage.output_tokens": tokens_out,
+        "gen_ai.usage.cache_read.input_tokens": v.first(*(usage.get(key) for key in _CACHE_READ)),
+        "gen_ai.usage.cache_creation.input_tokens": v.first(*(usage.get(key) for key in _CACHE_WRITE)),
+        "gen_ai.usage.reasoning.output_tokens": v.first(*(usage.get(key) for key in _REASONING)),
+    }
+    stated = v.first(v.at(row.get("cost_details"), "total"), row.get("total_cost"))
+    if v.stated_cost(stated, tokens_in, tokens_out) and (cost := v.number(stated)) is not None:
+        found["gen_ai.cost.total_cost"] = format(cost, "f")
+    first_token = v.instant_ns(row.get("completion_start_time"))
+    if first_token is not None and start < first_token < (end or first_token + 1):
+        found["gen_ai.response.time_to_first_chunk"] = format(v.seconds(first_token - start), "f")
+        found["gen_ai.request.stream"] = "true"
+    if v.text(row.get("level")) == "ERROR":
+        found["error.type"] = "langfuse.error"
+    return {key: str(value) for key, value in found.items() if value is not None}
+
+
+def _side(usage: Mapping[str, int | None], side: str, row: Mapping[str, Any]) -> int | None:
+    """All tokens of one side: the bare count and every part that is kept outside of it."""
+    parts = [count for key, count in usage.items() if key == side or key.startswith(f"{side}_")]
+    outside = [usage.get("cache_read_input_tokens"), usage.get("cache_creation_input_tokens")]
+    known = v.total(*parts, *(outside if side == "input" else ()))
+    if known is not None:
+        return known
+    named = usage.get("prompt_tokens" if side == "input" else "completion_tokens")
+    return named if named is not None else v.integer(row.get(f"{side}_usage")) or None
+
+
+def _identity(row: Mapping[str, Any], trace: Mapping[str, Any]) -> dict[str, str]:
+    found = {
+        "user.id": v.identity(v.first(v.text(row.get("user_id")), trace.get("user_id"))),
+        "session.id": v.identity(v.first(v.text(row.get("session_id")), trace.get("session_id"))),
+        "langfuse.trace.name": v.text(v.first(v.text(row.get("trace_name")), trace.get("name"))),
+        "langfuse.environment": v.text(v.first(v.text(row.get("environment")), trace.get("environment"))),
+        "langfuse.release": v.text(v.first(v.text(row.get("release")), trace.get("release"))),
+        "langfuse.trace.tags": ",".join(
+            v.clean(str(tag)) for tag in v.listing(v.first(row.get("tags"), trace.get("tags")))
+        ),
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+FORMAT = Format(
+    name="langfuse",
+    title="Langfuse traces and observations",
+    says="download of one trace, or observations as JSON, JSON lines or CSV",
+    sniff=sniff,
+    reader=RowReader(read),
+)

@@ -1,0 +1,142 @@
+"""LiteLLM: rows of the spend log (table dump as JSON, JSON lines or CSV) and payloads of the logging callback.
+
+Input: one row per call through the proxy. Output: RawRequest, seen at the gateway.
+Source: format page, 5.4. Times come as naive text (UTC), text with offset, or epoch seconds. `completionStartTime`
+equal to `endTime` means not streamed. `response_time` is not read: versions disagree on its meaning. A replay from
+the response cache keeps the tokens of the stored answer and costs nothing. `metadata` and others are JSON in text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ingest.formats import values as v
+from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
+from ingest.formats.csv_rows import csv_rows
+from ingest.formats.json_rows import json_rows
+from ingest.formats.request_rows import Times, checked, extra, timed, usage, with_cached
+
+EMBEDDINGS = ("embedding", "aembedding")
+
+
+def sniff(head: Head) -> float:
+    keys = set(head.columns) | head.keys
+    keys |= {key.removeprefix("data.") for key in keys}
+    if "startTime" not in keys or not keys & {"call_type", "request_id"}:
+        return 0.0
+    return 0.96 if keys & {"spend", "response_cost"} and keys & {"call_type", "completionStartTime"} else 0.0
+
+
+def read(source: Source, head: Head) -> Iterator[RawRow]:
+    if head.shape == "csv":
+        for cells in csv_rows(source, head.delimiter):
+            yield cells if isinstance(cells, RawReject) else _request(cells.value, cells.line, None, cells.text)
+        return
+    paths = (("data", "[]"),) if "data" in head.keys and "startTime" not in head.keys else ()
+    for row in json_rows(source, *paths):
+        yield row if isinstance(row, RawReject) else _request(row.value, row.line, row.offset, row.data)
+
+
+def _request(row: Mapping[str, Any], line: int, offset: int | None, raw: bytes | str) -> RawRow:
+    metadata = v.mapping(row.get("metadata"))
+    status, http, error_type = _outcome(row, metadata)
+    is_cached = v.flag(row.get("cache_hit")) is True
+    tokens = _tokens(row, metadata, is_failed=status != "ok")
+    start, first, end = (v.instant_ns(row.get(key)) for key in ("startTime", "completionStartTime", "endTime"))
+    overhead = v.duration_ns(v.at(row, "hidden_params", "litellm_overhead_time_ms"), "ms")
+    streaming = v.flag(row.get("stream"))
+    times = Times(
+        started_ns=start,
+        ended_ns=end,
+        ttft_ns=first - start if first is not None and start is not None else None,
+        streaming=streaming,
+        output_tokens=v.integer(tokens.get("output_tokens")),
+        stages={"gateway_ns": overhead if overhead is not None and overhead >= 0 else None},
+    )
+    cost = v.first(v.pico_usd(row.get("spend")), v.pico_usd(row.get("response_cost")))
+    if cost == 0 and (is_cached or v.total(tokens["input_tokens"], tokens["output_tokens"])):
+        cost = None
+    columns = timed(times, status) | _identity(row, metadata)
+    flags = [*columns["flags"], *tokens.pop("flags")]
+    return checked(
+        columns
+        | tokens
+        | {
+            "flags": flags,
+            "vantage": "gateway",
+            "status_class": status,
+            "http_status": http,
+            "error_type": error_type,
+            "finish_reason": _finish(row),
+            "response_cached": True if is_cached else None,
+            "source_cost_usd": cost,
+        },
+        line=line,
+        offset=offset,
+        raw=raw,
+    )
+
+
+def _tokens(row: Mapping[str, Any], metadata: Mapping[str, Any], *, is_failed: bool) -> dict[str, Any]:
+    """Token columns: counts of the row, parts from the usage object; zeros of a failure are unknown counts."""
+    stated = usage(v.first(v.at(metadata, "usage_object"), v.at(row, "response", "usage")))
+    found: dict[str, Any] = dict(stated)
+    for column, key in (("input_tokens", "prompt_tokens"), ("output_tokens", "completion_tokens")):
+        count = v.integer(row.get(key))
+        found[column] = count if count is not None else stated[column]
+    if is_failed and not found["output_tokens"] and not found["input_tokens"]:
+        found |= {"input_tokens": None, "output_tokens": None}
+    return with_cached(found)
+
+
+def _outcome(row: Mapping[str, Any], metadata: Mapping[str, Any]) -> tuple[str, int | None, str | None]:
+    """Status class, HTTP status and error class."""
+    stated = (v.text(row.get("status")) or v.text(metadata.get("status")) or "success").lower()
+    error = v.mapping(v.first(row.get("error_information"), metadata.get("error_information")))
+    code, name = v.integer(error.get("error_code")), v.text(error.get("error_class"))
+    if stated in ("success", "ok") and not (code and code >= 400):
+        return "ok", None, None
+    http = code if code and 100 <= code <= 599 else None
+    by_name = v.status_of_error(name)
+    status = v.status_of_http(http)
+    return (by_name if status in (None, "ok") or by_name == "timeout" else status or by_name), http, name
+
+
+def _identity(row: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
+    route = v.first(v.text(metadata.get("user_api_key_request_route")), v.text(metadata.get("request_route")))
+    tags = [v.clean(str(tag)) for tag in v.listing(row.get("request_tags")) if isinstance(tag, str)]
+    provider_model = v.text(v.at(row, "hidden_params", "litellm_model_name"))
+    return {
+        "request_id": v.first(v.text(row.get("request_id")), v.text(row.get("id"))),
+        "model": v.text(row.get("model")) or provider_model,
+        "requested_model": v.first(v.text(row.get("model_group")), v.text(row.get("model"))),
+        "provider": v.provider(row.get("custom_llm_provider")),
+        "user": v.first(*map(v.identity, (row.get("end_user"), row.get("user"), metadata.get("user_api_key_user_id")))),
+        "tenant": v.first(
+            v.identity(row.get("team_id")),
+            v.identity(metadata.get("user_api_key_team_id")),
+            v.identity(metadata.get("user_api_key_team_alias")),
+            v.identity(row.get("api_key")),
+            v.identity(metadata.get("user_api_key_hash")),
+        ),
+        "session": v.first(v.identity(row.get("session_id")), v.identity(row.get("trace_id"))),
+        "scenario": v.first(v.text(row.get("scenario")), next((tag for tag in tags if "User-Agent" not in tag), None)),
+        "route": route,
+        "replica": v.text(row.get("model_id")),
+        "attributes": extra(call_type=v.text(row.get("call_type")), tags=tags),
+    }
+
+
+def _finish(row: Mapping[str, Any]) -> str | None:
+    choices = v.listing(v.at(row, "response", "choices"))
+    return v.finish_reason(v.at(choices[0], "finish_reason")) if choices else None
+
+
+FORMAT = Format(
+    name="litellm",
+    title="LiteLLM spend logs and callback payloads",
+    says="one row per call through the proxy, as JSON, JSON lines or CSV",
+    sniff=sniff,
+    reader=RowReader(read),
+)
