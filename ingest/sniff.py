@@ -1,0 +1,265 @@
+"""What a source is: shape by its bytes, keys by a tokenizer that bears truncation, format by score.
+
+Input: the first 64 KiB, unpacked. Output: a Head, and the Format that recognizes it best.
+Names of files never decide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from ingest.errors import ConfigError, UnknownFormat
+from ingest.formats.contract import HEAD_BYTES, Format, Head, Shape, Source
+from ingest.unpack import Damage
+
+BOM = b"\xef\xbb\xbf"
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
+BINARY_MAGIC: tuple[tuple[bytes, str], ...] = (  # what lies beside traces in folders, named in the receipt
+    (b"\x89PNG", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF8", "a GIF image"),
+    (b"RIFF", "a media file"),
+    (b"%PDF", "a PDF document"),
+    (b"PK\x03\x04", "a zip archive"),
+    (b"\x7fELF", "a program"),
+    (b"BZh", "a bzip2 archive"),
+    (b"\xfd7zXZ", "an xz archive"),
+)
+MAX_DEPTH = 3  # keys deeper than this tell formats no better
+_SPACE = b" \t\r\n"
+_TOKEN = re.compile(rb'[{}\[\],:]|"(?:[^"\\]|\\.)*"|"(?:[^"\\]|\\.)*$|[^\s{}\[\],:"]+', re.DOTALL)
+
+
+def read_head(source: Source) -> Head:
+    """The start of a source: shape, keys or columns.
+
+    Raises:
+        UnreadableInput: it unpacks to nothing that is whole.
+    """
+    data = _start(source)
+    encoding = encoding_of(data)
+    if encoding != "utf-8":
+        data = data[: len(data) // 2 * 2].decode(encoding, "replace").encode("utf-8")
+    return head_of(source.name, data.removeprefix(BOM))
+
+
+def _start(source: Source) -> bytes:
+    """As much of the first 64 KiB as is whole."""
+    parts: list[bytes] = []
+    left = HEAD_BYTES
+    try:
+        with source.open() as file:
+            while left > 0 and (part := file.read(min(left, 4096))):
+                parts.append(part)
+                left -= len(part)
+    except Damage:
+        pass
+    return b"".join(parts)
+
+
+def encoding_of(data: bytes) -> str:
+    """utf-16 where a byte order mark or the pattern of zero bytes says so, else utf-8."""
+    if data.startswith(UTF16):
+        return "utf-16"
+    if len(data) >= 8 and not data.startswith((b"PAR1", b"\0")):
+        even, odd = data[:256:2], data[1:256:2]
+        if odd.count(0) == len(odd) and 0 not in even and even.isascii():
+            return "utf-16-le"
+    if len(data) >= 8 and data[0] == 0 and data[:256:2].count(0) == len(data[:256:2]) and 0 not in data[1:256:2]:
+        return "utf-16-be"
+    return "utf-8"
+
+
+def head_of(name: str, data: bytes) -> Head:
+    """The head of unpacked bytes."""
+    shape = shape_of(data)
+    if shape in ("json_lines", "json_document"):
+        lines = object_lines(data) if shape == "json_lines" else []
+        return Head(name, shape, data, keys=frozenset(json_keys(lines[0] if lines else data)))
+    if shape == "csv":
+        delimiter = delimiter_of(first_line(data))
+        return Head(name, shape, data, columns=tuple(split_header(first_line(data), delimiter)), delimiter=delimiter)
+    return Head(name, shape, data)
+
+
+def shape_of(data: bytes) -> Shape:
+    """What kind of text or binary the bytes are."""
+    if not data.strip(_SPACE):
+        return "empty"
+    if data.startswith(b"PAR1"):
+        return "parquet"
+    if any(data.startswith(magic) for magic, _ in BINARY_MAGIC):
+        return "binary"
+    if _is_protobuf(data):
+        return "protobuf"
+    if b"\0" in data[:4096]:
+        return "binary"
+    start = data.lstrip(_SPACE)
+    if object_lines(data):
+        return "json_lines"
+    if start[:1] in b"{[":
+        return _json_shape(start)
+    line = first_line(data)
+    if delimiter_of(line) and len(split_header(line, delimiter_of(line))) > 1:
+        return "csv"
+    return "text"
+
+
+def _is_protobuf(data: bytes) -> bool:
+    """Export requests: bare (field 1, length-delimited), or each behind a 4-byte length, compressed alone or not."""
+    if len(data) > 8 and data[0] == 0:
+        length = int.from_bytes(data[:4], "big")
+        return 0 < length < 1 << 30 and (data[4] == 0x0A or data[4:8] == b"\x28\xb5\x2f\xfd")
+    return data[:1] == b"\x0a" and b"\0" in data[:4096] and data.lstrip(_SPACE)[:1] not in (b"{", b"[")
+
+
+def object_lines(data: bytes) -> list[bytes]:
+    """Lines that are one object each, if at least half of the first fifty whole lines are; a bad first line is borne."""
+    lines = data.split(b"\n", 51)
+    whole = [line.strip(_SPACE) for line in (lines[:-1] if len(lines) > 1 else lines)[:50] if line.strip(_SPACE)]
+    objects = [line for line in whole if line[:1] == b"{" and line[-1:] == b"}" and _first_value_end(line) == len(line)]
+    return objects if objects and 2 * len(objects) >= len(whole) else []
+
+
+def _json_shape(data: bytes) -> Shape:
+    """Lines or one document: lines if the first value ends on its line and another follows, or ends the input."""
+    end = _first_value_end(data)
+    if end is None:
+        return "json_lines" if b"\n" not in data and data[:1] == b"{" else "json_document"
+    line_end = data.find(b"\n")
+    rest = data[end:].lstrip(_SPACE)
+    one_line = line_end < 0 or end <= line_end + 1
+    if data[:1] == b"{" and one_line and (not rest or rest[:1] != b""):
+        return "json_lines"
+    return "json_document"
+
+
+def _first_value_end(data: bytes) -> int | None:
+    """Where the first JSON value ends, or None if it does not end in the data."""
+    depth = 0
+    for token in _TOKEN.finditer(data):
+        mark = token[0]
+        if mark in (b"{", b"["):
+            depth += 1
+        elif mark in (b"}", b"]"):
+            depth -= 1
+            if depth <= 0:
+                return token.end()
+    return None
+
+
+def json_keys(data: bytes) -> set[str]:
+    """Dotted names of depth 1 to 3 of the first element: of the document, of an array's first entry, of line one.
+
+    Bears truncation anywhere. Inside arrays below the top the entries' names are joined to the array's own name.
+    """
+    found: set[str] = set()
+    stack: list[tuple[str, bytes]] = []  # (path of the container, its opening bracket)
+    path = ""  # path of the value that comes next
+    expect_key = False
+    key: str | None = None
+    values = 0
+    for token in _TOKEN.finditer(data):
+        mark = token[0]
+        if mark in (b"{", b"["):
+            stack.append((path, mark))
+            expect_key = mark == b"{"
+        elif mark in (b"}", b"]"):
+            if stack:
+                stack.pop()
+            top_array = len(stack) == 1 and stack[0] == ("", b"[")
+            values += not stack or top_array
+            if values:
+                break
+            path = stack[-1][0] if stack else ""
+            expect_key = False
+        elif mark == b",":
+            expect_key = bool(stack) and stack[-1][1] == b"{"
+            path = stack[-1][0] if stack else ""
+        elif mark == b":":
+            if key is not None and stack:
+                path = f"{stack[-1][0]}.{key}" if stack[-1][0] else key
+        elif expect_key and mark[:1] == b'"':
+            key = _text(mark)
+            expect_key = False
+            depth = sum(bracket == b"{" for _, bracket in stack)
+            if depth <= MAX_DEPTH:
+                found.add(f"{stack[-1][0]}.{key}" if stack[-1][0] else key)
+    return found
+
+
+def _text(token: bytes) -> str:
+    return token.strip(b'"').decode("utf-8", "replace")
+
+
+def first_line(data: bytes) -> str:
+    """The first line that is not blank, without its end."""
+    for line in data.split(b"\n", 20):
+        if line.strip():
+            return line.rstrip(b"\r").decode("utf-8", "replace")
+    return ""
+
+
+def delimiter_of(line: str) -> str:
+    """The delimiter of a table's header, or "" if it has none: the most frequent of comma, semicolon, tab, bar."""
+    bare = re.sub(r'"[^"]*"', "", line)
+    counts = {mark: bare.count(mark) for mark in ",;\t|"}
+    best = max(counts, key=lambda mark: counts[mark])
+    return best if counts[best] else ""
+
+
+def split_header(line: str, delimiter: str) -> list[str]:
+    """Names of a header line, quotes taken off."""
+    if not delimiter:
+        return [line.strip()]
+    import csv
+
+    return [name.strip() for name in next(csv.reader([line], delimiter=delimiter), [])]
+
+
+def recognize(head: Head, formats: Sequence[Format], name: str | None = None) -> Format:
+    """The format of a source: the one named, else the one with the highest score; of equals the first listed.
+
+    Raises:
+        ConfigError: no format of that name.
+        UnknownFormat: none recognizes the bytes; the message says what they look like.
+    """
+    if name is not None:
+        return named(formats, name)
+    scores = [(candidate.sniff(head), candidate) for candidate in formats]
+    best = max(scores, key=lambda pair: pair[0], default=None)
+    if best is None or best[0] <= 0:
+        raise UnknownFormat(f"{head.name} is not read: {looks_like(head)}")
+    return best[1]
+
+
+def named(formats: Iterable[Format], name: str) -> Format:
+    """The format of that name.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    import difflib
+
+    known = {candidate.name: candidate for candidate in formats}
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, list(known), n=1)
+    suggestion = f' Did you mean "{near[0]}"?' if near else ""
+    raise ConfigError(f'format "{name}" is not known. Known: {", ".join(sorted(known))}.{suggestion}')
+
+
+def looks_like(head: Head) -> str:
+    """What the bytes are, as the end of a sentence."""
+    if head.shape == "empty":
+        return "it is empty"
+    if head.shape == "binary":
+        found = [says for magic, says in BINARY_MAGIC if head.data.startswith(magic)]
+        return f"no known format ({found[0]})" if found else "no known format (binary data)"
+    if head.shape in ("json_lines", "json_document"):
+        shown = ", ".join(sorted(key for key in head.keys if "." not in key)[:8])
+        return f"no known format (JSON with the keys {shown or 'none'})"
+    if head.shape in ("csv", "parquet"):
+        return f"no known format (a table with the columns {', '.join(head.columns[:8]) or 'none'})"
+    return f"no known format ({head.shape})"

@@ -1,0 +1,246 @@
+"""Sources as they lie on disk: how they are packed, read again from the start, unpacked as far as they are whole.
+
+Input: a file, packed or not. Output: Source; a Survey of its bytes; a Spool, the unpacked copy for readers that need
+one (a damaged archive, UTF-16, lines above the limit).
+Packing is told by magic, never by name: gzip with several members and zstd with several frames are one stream.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Literal, cast
+
+from ingest.errors import HEAD_CHARACTERS, Reject, UnreadableInput
+from ingest.formats.contract import Source
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+GZIP_MAGIC = b"\x1f\x8b"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+CHUNK = 1 << 22
+MAX_LINE_BYTES = 64 << 20  # the longest line that is read (accounting to the line, up to 64 MiB)
+DUCKDB_OBJECT_BYTES = 16 << 20  # default limit of the JSON reader; a bigger one costs memory and parallelism
+FLOOR_UNPACKED = 1 << 30  # bytes any archive may unpack to
+MAX_RATIO = 250  # unpacked to packed bytes above that floor; telemetry packs about 13 times, tables of numbers 4 times
+
+Packing = Literal["none", "gzip", "zstd"]
+Damage = (EOFError, zlib.error, gzip.BadGzipFile, zstd.ZstdError)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Facts about the bytes of a file as it lies on disk.
+
+    `longest_gap`: no line is longer than this many bytes (an upper bound; 0 if the file is packed).
+    """
+
+    sha256: str
+    size_bytes: int
+    longest_gap: int = 0
+
+
+@dataclass(frozen=True)
+class Spool:
+    """An unpacked copy: where it lies, what was cut out of it, and what a reader should know."""
+
+    path: Path
+    rejects: tuple[Reject, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class _Capped(io.RawIOBase):
+    """A stream of unpacked bytes that ends with an error above its cap."""
+
+    def __init__(self, inner: IO[bytes], cap: int, name: str) -> None:
+        self._inner = inner
+        self._left = cap
+        self._name = name
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        view = memoryview(cast("bytearray", buffer)).cast("B")
+        data = self._inner.read(len(view))
+        self._left -= len(data)
+        if self._left < 0:
+            raise UnreadableInput(
+                f"{self._name} unpacks to more than {MAX_RATIO} times its size and is taken for a bomb. "
+                "Unpack it first if it is none"
+            )
+        view[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._inner.close()
+        super().close()
+
+
+def packing_of(start: bytes) -> Packing:
+    """How a file is packed, by its first bytes."""
+    if start.startswith(GZIP_MAGIC):
+        return "gzip"
+    return "zstd" if start.startswith(ZSTD_MAGIC) else "none"
+
+
+def open_source(path: Path, name: str | None = None) -> Source:
+    """The file as a source that can be read again and again.
+
+    Raises:
+        UnreadableInput: it is missing, no file, or may not be read.
+    """
+    shown = name or path.name
+    try:
+        with path.open("rb") as file:
+            packing = packing_of(file.read(4))
+        size = path.stat().st_size
+    except FileNotFoundError:
+        raise UnreadableInput(f"{shown} does not exist") from None
+    except IsADirectoryError:
+        raise UnreadableInput(f"{shown} is a folder, not a file") from None
+    except OSError as error:
+        raise UnreadableInput(f"{shown} cannot be read: {error.strerror or error}") from error
+    return Source(path, shown, packing, size, lambda: _open_unpacked(path, shown, packing, size))
+
+
+def _open_unpacked(path: Path, name: str, packing: Packing, size: int) -> IO[bytes]:
+    file = path.open("rb")
+    if packing == "none":
+        return file
+    inner = gzip.GzipFile(fileobj=file) if packing == "gzip" else zstd.ZstdFile(file)
+    cap = max(FLOOR_UNPACKED, MAX_RATIO * size)
+    return io.BufferedReader(_Capped(cast("IO[bytes]", inner), cap, name), CHUNK)
+
+
+def survey(source: Source, progress: Callable[[int], None] | None = None) -> Survey:
+    """Hash, size and longest line of a file, read once.
+
+    Args:
+        progress: told the number of bytes done after each chunk; may raise to end the reading.
+    """
+    digest = hashlib.sha256()
+    done = since_newline = longest = 0
+    with source.path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            digest.update(chunk)
+            done += len(chunk)
+            if source.packing == "none":
+                first = chunk.find(b"\n")
+                if first < 0:
+                    since_newline += len(chunk)
+                else:
+                    longest = max(longest, since_newline + first, len(chunk))
+                    since_newline = len(chunk) - chunk.rfind(b"\n")
+                longest = max(longest, since_newline)
+            if progress is not None:
+                progress(done)
+    return Survey(digest.hexdigest(), done, longest)
+
+
+def whole_chunks(source: Source) -> Iterator[bytes | UnreadableInput]:
+    """Unpacked bytes in chunks; where the archive is damaged, what is whole and then the damage as a last item."""
+    try:
+        with source.open() as file:
+            while chunk := file.read1(CHUNK) if isinstance(file, io.BufferedReader) else file.read(CHUNK):
+                yield chunk
+    except Damage as error:
+        yield UnreadableInput(f"{source.name} is damaged: {str(error).rstrip('.') or type(error).__name__}")
+
+
+def spool(source: Source, folder: Path, *, encoding: str = "utf-8") -> Spool:
+    """An unpacked copy without the lines that no reader takes.
+
+    Lines above 64 MiB are left out (an empty line keeps their place) and told as rejects. Of a damaged archive the
+    whole part is kept. Text of another encoding is turned into UTF-8.
+    """
+    target = folder / f"spool-{hashlib.sha256(str(source.path).encode()).hexdigest()[:16]}.data"
+    rejects: list[Reject] = []
+    notes: list[str] = []
+    with target.open("wb") as out:
+        decoder = _decoder(encoding)
+        cutter = _LineCutter(out, rejects)
+        for chunk in whole_chunks(source):
+            if isinstance(chunk, UnreadableInput):
+                notes.append(f"{chunk.message}; what is whole was read, the last line may be cut")
+                break
+            cutter.write(decoder(chunk))
+        cutter.close()
+    if encoding != "utf-8":
+        notes.append(f"{encoding.upper()} read as UTF-8; byte offsets count in the UTF-8 form")
+    return Spool(target, tuple(rejects), tuple(notes))
+
+
+def _decoder(encoding: str) -> Callable[[bytes], bytes]:
+    if encoding == "utf-8":
+        return lambda chunk: chunk
+    import codecs
+
+    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+    return lambda chunk: decoder.decode(chunk).encode("utf-8")
+
+
+class _LineCutter:
+    """Writes lines on, except those above the limit, of which it keeps number, offset and head."""
+
+    def __init__(self, out: IO[bytes], rejects: list[Reject]) -> None:
+        self._out = out
+        self._rejects = rejects
+        self._line = 1
+        self._offset = 0  # of the current line's start
+        self._pending = bytearray()
+        self._length = 0
+        self._head = b""
+
+    def write(self, chunk: bytes) -> None:
+        start = 0
+        if self._length:  # finish the line that the chunk before left open
+            end = chunk.find(b"\n")
+            if end < 0:
+                self._extend(chunk)
+                return
+            self._extend(chunk[: end + 1])
+            self._finish()
+            start = end + 1
+        last = chunk.rfind(b"\n") + 1
+        if last > start:
+            self._out.write(memoryview(chunk)[start:last])
+            self._line += chunk.count(b"\n", start, last)
+            self._offset += last - start
+            start = last
+        if start < len(chunk):
+            self._extend(chunk[start:])
+
+    def _extend(self, part: bytes) -> None:
+        if not self._length:
+            self._head = part[: HEAD_CHARACTERS * 4]
+        self._length += len(part)
+        if self._length > MAX_LINE_BYTES:
+            self._pending.clear()
+        else:
+            self._pending += part
+
+    def _finish(self) -> None:
+        if self._length > MAX_LINE_BYTES:
+            head = self._head.decode("utf-8", "replace")[:HEAD_CHARACTERS]
+            self._rejects.append(Reject(self._line, self._offset, "line_too_long", head))
+            self._out.write(b"\n")
+        else:
+            self._out.write(self._pending)
+        self._line += 1
+        self._offset += self._length
+        self._pending.clear()
+        self._length = 0
+
+    def close(self) -> None:
+        if self._length:
+            self._finish()
