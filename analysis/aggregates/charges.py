@@ -1,0 +1,200 @@
+"""Charge lines: what is added up in every table of money, and the adding itself.
+
+Input: priced requests (of a selection, with the dimensions that are asked for), the calls of the ledger.
+Output: one line per request, or per call where a request is priced by call; group sums as whole pico-USD.
+A request counts once, at its last call; model, provider, requested model and replica are those of the call.
+A sum of sampled rows is divided by the sampling rate exactly (as a fraction) and cut to whole units by largest
+remainder, so the parts of every table add up to the same total, to the last pico-USD.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+
+import polars as pl
+
+from analysis.dimensions import dimension
+from analysis.ledger import DRIVERS, Ledger, meter_tokens
+from analysis.money import apportion
+from analysis.pricebook import METERS
+from ingest.errors import ConfigError
+from ingest.selection import DIMENSIONS
+
+CALENDAR: tuple[str, ...] = ("day", "month")  # of the start, in the time zone of the selection
+WASTE: dict[str, tuple[str, ...]] = {  # kind -> status classes of a request
+    "failed": ("error", "truncated", "shed"),
+    "timed_out": ("timeout",),
+    "retried": (),  # calls that failed inside a request that did not
+    "abandoned": ("cancelled",),
+}
+_FAILED_CALL = ("error", "truncated", "shed", "timeout")
+_OF_THE_CALL = ("model", "requested_model", "provider", "replica")
+
+Key = tuple[str | None, ...]
+Cube = dict[Key, dict[str, int]]
+
+TOKENS: tuple[str, ...] = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_tokens")
+MEASURES: dict[str, pl.Expr] = {  # what is summed: exact integers
+    "requests": pl.col("requests"),
+    "priced": pl.col("requests").filter(pl.col("unpriced_request").not_()),
+    "unpriced_requests": pl.col("requests").filter(pl.col("unpriced_request")),
+    "cost": pl.col("cost_pico"),
+    "wasted": pl.col("cost_pico").filter(pl.col("waste").is_not_null()),
+    **{name: pl.col(name) for name in TOKENS},
+    **{f"known_{name}": pl.col(name).is_not_null() for name in TOKENS},
+}
+GOOD: dict[str, pl.Expr] = {"good": pl.col("requests").filter(pl.col("good"))}
+DRIVER_MEASURES: dict[str, pl.Expr] = {
+    **{f"{driver}_pico": pl.col(f"{driver}_pico") for driver in DRIVERS},
+    "saved_pico": pl.col("saved_pico"),
+    **{f"{meter}_meter": pl.col(f"{meter}_meter") for meter in METERS},
+}
+
+
+def charge_lines(priced: pl.DataFrame, ledger: Ledger, by: Sequence[str], timezone: str = "UTC") -> pl.DataFrame:
+    """One line per charge, with the dimensions `by` as text.
+
+    Args:
+        priced: requests of a selection with the columns of the ledger, and those of the asked dimensions.
+        by: dimensions, promoted ones included, or `day` and `month`.
+        timezone: of `day` and `month`.
+
+    Raises:
+        ConfigError: a dimension is not known, neither here nor by any request.
+    """
+    for name in by:
+        _check(name, priced)
+    dims = [_dimension(name, timezone).alias(f"by_{name}") for name in by]
+    good = pl.col("is_good") if "is_good" in priced.columns else pl.lit(None, pl.Boolean)
+    whole = priced.lazy().with_columns(
+        *dims, good.alias("good"), pl.col("unpriced").is_not_null().alias("unpriced_request"), _waste().alias("waste")
+    )
+    plain = whole.filter(~pl.col("priced_by_call")).with_columns(pl.lit(1, pl.Int64).alias("requests"))
+    columns = [*(f"by_{name}" for name in by), *_COLUMNS]
+    frames = [_finish(plain, columns)]
+    if not ledger.calls.is_empty():
+        calls = _call_lines(whole, ledger.calls, by)
+        frames.append(_finish(calls, columns))
+    return pl.concat(frames).collect()
+
+
+_COLUMNS: tuple[str, ...] = (
+    "request_key",
+    "started_ns",
+    "model",
+    "provider",
+    "status_class",
+    "sampling_rate",
+    "requests",
+    "unpriced_request",
+    "unpriced",
+    "good",
+    "waste",
+    "price_index",
+    *TOKENS,
+    "cost_pico",
+    *(f"{driver}_pico" for driver in DRIVERS),
+    "saved_pico",
+    *(f"{meter}_meter" for meter in METERS),
+)
+
+
+def _finish(lines: pl.LazyFrame, columns: Sequence[str]) -> pl.LazyFrame:
+    return lines.with_columns(
+        pl.col("sampling_rate").fill_null(1.0), *(tokens.alias(f"{m}_meter") for m, tokens in meter_tokens().items())
+    ).select(columns)
+
+
+def _call_lines(whole: pl.LazyFrame, calls: pl.DataFrame, by: Sequence[str]) -> pl.LazyFrame:
+    """Calls with what their request says; the cost of an unpriced request is left empty in all its calls."""
+    inherited = [f"by_{name}" for name in by if name not in _OF_THE_CALL]
+    owners = whole.filter("priced_by_call").select(
+        "request_key", "started_ns", "sampling_rate", "unpriced_request", "good", *inherited,
+        pl.col("waste").alias("_waste"), pl.col("unpriced").alias("_unpriced"),
+    )  # fmt: skip
+    own = [pl.col(name).cast(pl.String).alias(f"by_{name}") for name in by if name in _OF_THE_CALL]
+    last = pl.col("call_index") == pl.col("call_index").max().over("request_key")
+    costs = ["cost_pico", *(f"{driver}_pico" for driver in DRIVERS), "saved_pico"]
+    failed = pl.col("status_class").is_in(_FAILED_CALL).fill_null(value=False)
+    retried = pl.when(pl.col("_waste").is_null() & failed).then(pl.lit("retried"))
+    return (
+        calls.lazy()
+        .drop("started_ns", strict=False)
+        .with_columns(*own, last.cast(pl.Int64).alias("requests"))
+        .join(owners, on="request_key", how="inner", maintain_order="left")
+        .with_columns(
+            *(pl.when(~pl.col("unpriced_request")).then(pl.col(c)).alias(c) for c in costs),
+            pl.coalesce("_waste", retried).alias("waste"),
+        )
+    )
+
+
+def _waste() -> pl.Expr:
+    kinds = {status: kind for kind, statuses in WASTE.items() for status in statuses}
+    return pl.col("status_class").replace_strict(kinds, default=None, return_dtype=pl.String)
+
+
+def _dimension(name: str, timezone: str) -> pl.Expr:
+    if name in CALENDAR:
+        local = pl.from_epoch("started_ns", time_unit="ns").dt.replace_time_zone("UTC").dt.convert_time_zone(timezone)
+        return local.dt.strftime("%Y-%m-%d" if name == "day" else "%Y-%m")
+    return dimension(name)
+
+
+def _check(name: str, priced: pl.DataFrame) -> None:
+    if name in CALENDAR or (name in DIMENSIONS and name in priced.columns):
+        return
+    if (
+        name not in DIMENSIONS
+        and "dimensions" in priced.columns
+        and priced.select(dimension(name).is_not_null().any()).item()
+    ):
+        return
+    known = ", ".join(sorted([*DIMENSIONS, *CALENDAR]))
+    raise ConfigError(
+        f'costs cannot be split by "{name}": no request of the selection has that dimension. Known: {known}, '
+        "and the dimensions of the mapping file"
+    )
+
+
+def cube(lines: pl.DataFrame, by: Sequence[str], measures: dict[str, pl.Expr]) -> Cube:
+    """Sums per group in whole units, groups in the order of their key, unknown values last.
+
+    Each measure of all groups together adds up to its rounded total, whatever `by` is.
+    """
+    keys = [f"by_{name}" for name in by]
+    sums = (
+        lines.lazy()
+        .group_by([*keys, "sampling_rate"])
+        .agg(*(expr.cast(pl.Int128).sum().alias(f"n_{name}") for name, expr in measures.items()))
+        .sort([*keys, "sampling_rate"], nulls_last=True)
+        .collect()
+    )
+    width = len(keys)
+    names = list(measures)
+    if set(sums.get_column("sampling_rate")) <= {1.0}:
+        return {row[:width]: dict(zip(names, map(int, row[width + 1 :]), strict=True)) for row in sums.iter_rows()}
+    exact: dict[Key, dict[str, Fraction]] = {}
+    for row in sums.iter_rows():
+        rate = fraction_of(row[width])
+        into = exact.setdefault(row[:width], dict.fromkeys(names, Fraction(0)))
+        for name, value in zip(names, row[width + 1 :], strict=True):
+            into[name] += Fraction(value) / rate
+    shared = {name: apportion({key: values[name] for key, values in exact.items()}) for name in names}
+    return {key: {name: shared[name][key] for name in names} for key in exact}
+
+
+def total(lines: pl.DataFrame, measures: dict[str, pl.Expr]) -> dict[str, int]:
+    """Sums over all lines, in whole units; zeros if there are none."""
+    found = cube(lines.with_columns(pl.lit("all").alias("by_all")), ["all"], measures)
+    return next(iter(found.values()), dict.fromkeys(measures, 0))
+
+
+def fraction_of(rate: float) -> Fraction:
+    """The sampling rate as its shortest decimal text says it: 0.0815 is 163/2000."""
+    if not math.isfinite(rate) or rate <= 0:
+        raise ValueError(f"a sampling rate of {rate} cannot be divided by")
+    return Fraction(Decimal(repr(float(rate))))
