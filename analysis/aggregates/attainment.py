@@ -1,0 +1,255 @@
+"""Objectives judged: verdicts with counts, intervals and windows.
+
+Input: a measured and priced frame, the objectives, the range that is analyzed, replica hours.
+Output: one ObjectiveResult per objective, in the order of the file.
+
+A window with fewer than `min_requests` judged requests, or, for a target, fewer than 1 / (1 - target), is skipped.
+breached: a judged window is; met: none is; too_few: none could be judged; unknown: no request has the figure;
+endangered: met, and a burn rate is above its factor in the long and the short window. The point estimate decides.
+Source: design, section 6; metric definitions, sections 3, 4 and 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from analysis.aggregates.error_budget import budget_spent, burn_rates, hourly
+from analysis.aggregates.objective_words import (
+    bounds_of,
+    clauses_of,
+    needed_requests,
+    requests_needed,
+    sentence,
+    threshold_of,
+    threshold_text_of,
+)
+from analysis.aggregates.statistics import rank, share_interval
+from analysis.aggregates.tally import Case, Scene, empty_tally, scene_of, tally
+from analysis.aggregates.verdicts import BAD, EXCLUDED, GOOD, UNKNOWN, last_instant, verdict_expr
+from analysis.aggregates.windows import span_of, window_bounds
+from analysis.dimensions import matches
+from analysis.metrics.catalog import BY_ID
+from analysis.metrics.metric import Better, Unit
+from analysis.objectives import Objective, Objectives
+from analysis.result import Interval, ObjectiveResult, WindowVerdict
+from ingest.selection import to_iso
+
+BREACHED, MET, TOO_FEW, ENDANGERED = "breached", "met", "too_few", "endangered"
+
+
+def judge(
+    frame: pl.DataFrame,
+    objectives: Objectives,
+    *,
+    start_ns: int | None = None,
+    end_ns: int | None = None,
+    replica_hours: pl.DataFrame | None = None,
+) -> tuple[ObjectiveResult, ...]:
+    """One result per objective, in the order given.
+
+    Args:
+        frame: measured and priced requests of the selection.
+        objectives: with the settings they are judged under.
+        start_ns, end_ns: the range as selected; an open side ends with the data.
+        replica_hours: for figures of the fleet; without them those are unknown.
+    """
+    span = span_of(frame, start_ns, end_ns)
+    until = last_instant(frame)
+    case = Case(with_good(frame, objectives, until), objectives.settings, span, until, replica_hours)
+    return tuple(_judge_one(case, item) for item in objectives.items)
+
+
+def good_objectives(objectives: Objectives) -> tuple[Objective, ...]:
+    """The objectives that define a good request: the joint ones, else all with a target and a figure of a request."""
+    joint = tuple(item for item in objectives.items if item.joint)
+    return joint or tuple(item for item in objectives.items if item.target is not None and item.per_request)
+
+
+def with_good(frame: pl.DataFrame, objectives: Objectives, until: int | None) -> pl.DataFrame:
+    """The frame with `is_good` and `good_verdict`: whether a request keeps every objective that applies to it.
+
+    A request is bad if any of them is broken, unknown if one cannot be said, excluded if none judges it.
+    """
+    verdicts: list[pl.Expr] = [
+        pl.when(matches(item.where)).then(verdict_expr(item, objectives.settings, until))
+        for item in good_objectives(objectives)
+    ]
+    if not verdicts:
+        failed = pl.when(pl.col("is_failed")).then(pl.lit(BAD)).otherwise(pl.lit(GOOD))
+        verdicts = [pl.when(pl.col("is_valid")).then(failed).otherwise(pl.lit(EXCLUDED))]
+
+    def any_is(name: str) -> pl.Expr:
+        return pl.any_horizontal((verdict == name).fill_null(value=False) for verdict in verdicts)
+
+    joined = (
+        pl.when(any_is(BAD))
+        .then(pl.lit(BAD))
+        .when(any_is(UNKNOWN))
+        .then(pl.lit(UNKNOWN))
+        .when(any_is(GOOD))
+        .then(pl.lit(GOOD))
+        .otherwise(pl.lit(EXCLUDED))
+    )
+    return frame.with_columns(joined.alias("good_verdict")).with_columns(
+        (pl.col("good_verdict") == GOOD).alias("is_good")
+    )
+
+
+def _judge_one(case: Case, item: Objective) -> ObjectiveResult:
+    scene = scene_of(case, item)
+    total = tally(scene, item, ())
+    counts = total[0] if total else empty_tally()
+    keys = [*(["_of"] if item.per else []), *(["_window"] if item.window_s is not None else [])]
+    tallies = [row for row in tally(scene, item, keys) if _has_keys(row, keys)] if keys else [counts]
+    windows = [_window_verdict(item, scene, row) for row in tallies]
+    judged = [window for window in windows if window.verdict in (BREACHED, MET)]
+    breached = [window for window in judged if window.verdict == BREACHED]
+    verdict = UNKNOWN if counts["n_figure"] == 0 else _overall(judged, breached)
+    burns = burn_rates(scene.rows, item, case.span, case.until) if item.period_s is not None else []
+    if verdict == MET and any(burn.firing for burn in burns):
+        verdict = ENDANGERED
+    worst = _worst(item, breached or judged)
+    return ObjectiveResult(
+        id=item.id,
+        title=item.title,
+        metric=item.metric,
+        where={name: list(values) for name, values in item.where},
+        statistic=item.statistic,
+        target=item.target,
+        threshold=threshold_of(item),
+        threshold_text=threshold_text_of(item),
+        unit=str(Unit.RATIO if item.joint else BY_ID[item.metric].unit),
+        per=item.per,
+        window=item.window,
+        period=item.period,
+        min_requests=item.min_requests,
+        verdict=verdict,
+        sure=_overall_sure(verdict, judged, breached),
+        good=counts[GOOD],
+        bad=counts[BAD],
+        unknown=counts[UNKNOWN],
+        excluded=counts[EXCLUDED],
+        attainment=counts["attainment"],
+        interval=_interval(item, counts),
+        bounds=bounds_of(counts),
+        value=counts["value"] if item.per is None else (worst.value if worst else None),
+        windows=windows,
+        worst=worst,
+        n_windows_judged=len(judged),
+        n_windows_breached=len(breached),
+        budget_spent=budget_spent(counts[GOOD], counts[BAD], item.target_exact),
+        burn_rates=burns,
+        clauses=clauses_of(scene, item),
+        needed=requests_needed(item, verdict, worst),
+        says=sentence(item, verdict, counts, len(judged), len(breached)),
+        hours=hourly(scene.rows) if item.target is not None else [],
+    )
+
+
+def _has_keys(row: dict[str, Any], keys: Sequence[str]) -> bool:
+    return all(row[key] is not None for key in keys)
+
+
+def _window_verdict(item: Objective, scene: Scene, row: dict[str, Any]) -> WindowVerdict:
+    interval = _interval(item, row)
+    verdict = _verdict(item, row)
+    bounds: tuple[int | None, int | None] = (scene.span.start_ns, scene.span.end_ns)
+    if item.window_s is not None and row.get("_window") is not None:
+        bounds = window_bounds(row["_window"], item.window_s, scene.origin_ns)
+    return WindowVerdict(
+        start=None if bounds[0] is None else to_iso(bounds[0]),
+        end=None if bounds[1] is None else to_iso(bounds[1]),
+        verdict=verdict,
+        n=row["n"],
+        good=row[GOOD],
+        bad=row[BAD],
+        unknown=row[UNKNOWN],
+        excluded=row[EXCLUDED],
+        attainment=row["attainment"],
+        value=row["value"],
+        interval=interval,
+        sure=_sure(item, row, verdict),
+        of=row.get("_of"),
+    )
+
+
+def _verdict(item: Objective, row: dict[str, Any]) -> str:
+    if row["n_figure"] == 0:
+        return UNKNOWN
+    if row["n"] < needed_requests(item):
+        return TOO_FEW
+    if item.target_exact is not None:
+        kept = row[GOOD] >= item.target_exact * (row[GOOD] + row[BAD])
+    elif item.percentile is not None and item.conditions[0].metric.better is Better.LOWER:
+        judged = row[GOOD] + row[BAD]  # P95 <= L says the same as "rank many are within L"
+        kept = row[GOOD] >= rank(item.percentile, judged)
+    else:
+        kept = _within(item, row["value"])
+    return MET if kept else BREACHED
+
+
+def _within(item: Objective, value: float) -> bool:
+    limit = item.conditions[0].threshold.constant
+    if limit is None:
+        raise ValueError(f"{item.id} has no single limit")
+    return value <= limit if item.conditions[0].metric.better is Better.LOWER else value >= limit
+
+
+def _interval(item: Objective, row: dict[str, Any]) -> Interval | None:
+    if item.target is not None:
+        return share_interval(row[GOOD], row[GOOD] + row[BAD], item.target)
+    low, high = row["low"], row["high"]
+    return None if low is None or high is None else (low, high)
+
+
+def _sure(item: Objective, row: dict[str, Any], verdict: str) -> bool | None:
+    """Whether the whole interval lies on the verdict's side; None where nothing was judged, or is no estimate."""
+    if verdict not in (BREACHED, MET):
+        return None
+    interval = _interval(item, row)
+    if item.target is not None:
+        if interval is None:
+            return None
+        return interval[0] >= item.target if verdict == MET else interval[1] < item.target
+    if item.percentile is not None and item.conditions[0].threshold.constant is None:
+        share = share_interval(row[GOOD], row[GOOD] + row[BAD], float(item.percentile))
+        if share is None:
+            return None
+        return share[0] >= item.percentile if verdict == MET else share[1] < item.percentile
+    if interval is None:
+        return False if item.percentile is not None or item.statistic == "mean" else None
+    sides = {_within(item, end) for end in interval}
+    return sides == {verdict == MET}
+
+
+def _overall(judged: list[WindowVerdict], breached: list[WindowVerdict]) -> str:
+    if not judged:
+        return TOO_FEW
+    return BREACHED if breached else MET
+
+
+def _overall_sure(verdict: str, judged: list[WindowVerdict], breached: list[WindowVerdict]) -> bool | None:
+    """A breach is sure if one window is; that nothing is breached, if all are."""
+    windows = breached if verdict == BREACHED else judged
+    known = [window.sure for window in windows if window.sure is not None]
+    if not known or verdict not in (BREACHED, MET, ENDANGERED):
+        return None
+    return any(known) if verdict == BREACHED else all(known)
+
+
+def _worst(item: Objective, windows: list[WindowVerdict]) -> WindowVerdict | None:
+    """The judged window furthest on the bad side; the earliest of equals."""
+    by_share = item.target is not None or item.conditions[0].threshold.constant is None
+    lower_is_worse = by_share or item.conditions[0].metric.better is Better.HIGHER
+    worst: WindowVerdict | None = None
+    for window in windows:
+        value = window.attainment if by_share else window.value
+        best = None if worst is None else (worst.attainment if by_share else worst.value)
+        if value is None:
+            continue
+        if best is None or (value < best if lower_is_worse else value > best):
+            worst = window
+    return worst

@@ -1,0 +1,120 @@
+"""Error budget and burn rates of an objective with a target.
+
+Output: share of the budget spent (may pass 1), burn rates in pairs of windows, good and bad per hour.
+Factors follow from the period, share of budget x period / long window, and are never fixed numbers; the shares stand
+in analysis/defaults/burn_windows.yaml. Burn is told as of the last arrival in the range.
+Source: site-reliability workbook, chapter on alerting; metric definitions, section 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from importlib import resources
+
+import polars as pl
+
+from analysis import durations
+from analysis.aggregates.windows import Span
+from analysis.objectives import Objective
+from analysis.result import BurnPoint, BurnRate
+from ingest.documents import read_document
+from ingest.schema import NS_PER_S
+from ingest.selection import to_iso
+
+HOUR_NS = 3600 * NS_PER_S
+
+
+@dataclass(frozen=True)
+class BurnWindow:
+    """A pair of windows and the share of the budget that may go within the long one."""
+
+    long: str
+    short: str
+    long_s: int
+    short_s: int
+    share: Fraction
+
+    def factor(self, period_s: int) -> float:
+        """Burn rate that spends the share within the long window: share x period / long window."""
+        return float(self.share * period_s / self.long_s)
+
+
+@lru_cache(maxsize=1)
+def _burn_table() -> tuple[tuple[int | None, tuple[BurnWindow, ...]], ...]:
+    text = resources.files("analysis.defaults").joinpath("burn_windows.yaml").read_text(encoding="utf-8")
+    table: list[tuple[int | None, tuple[BurnWindow, ...]]] = []
+    for entry in read_document(text, "burn_windows.yaml").entries("sets", "name"):
+        limit = entry.text("up_to")
+        pairs = tuple(
+            BurnWindow(
+                long=pair.needed("long"),
+                short=pair.needed("short"),
+                long_s=int(durations.seconds(pair.needed("long"))),
+                short_s=int(durations.seconds(pair.needed("short"))),
+                share=durations.ratio(pair.needed("share")),
+            )
+            for pair in entry.entries("windows")
+        )
+        table.append((None if limit is None else int(durations.seconds(limit)), pairs))
+    return tuple(table)
+
+
+def burn_windows(period_s: int) -> tuple[BurnWindow, ...]:
+    """The pairs of windows for a period, shortest first; those longer than the period are left out."""
+    for limit, pairs in _burn_table():
+        if limit is None or period_s <= limit:
+            return tuple(pair for pair in pairs if pair.long_s <= period_s)
+    return ()
+
+
+def budget_spent(good: int, bad: int, target: Fraction | None) -> float | None:
+    """bad / ((good + bad) x (1 - target)): may pass 1; None without a target or without requests."""
+    if target is None or good + bad == 0:
+        return None
+    return float(bad / ((good + bad) * (1 - target)))
+
+
+def burn_rates(rows: pl.DataFrame, item: Objective, span: Span, until: int | None) -> list[BurnRate]:
+    """Burn in each pair of windows that ends with the last arrival of the range.
+
+    Args:
+        rows: requests in the objective's `where`, with column _verdict.
+        item: an objective with target and period.
+        span: the range that is analyzed.
+        until: last instant seen; the range may end later than the data.
+    """
+    target, period = item.target_exact, item.period_s
+    if target is None or period is None or until is None:
+        return []
+    end = until + 1 if span.end_ns is None else min(span.end_ns, until + 1)
+    found: list[BurnRate] = []
+    for pair in burn_windows(period):
+        factor = pair.factor(period)
+        long, short = (_burn(rows, end - length * NS_PER_S, end, target) for length in (pair.long_s, pair.short_s))
+        firing = long is not None and short is not None and long > factor and short > factor
+        found.append(BurnRate(f"{pair.long}/{pair.short}", factor, long, short, firing))
+    return found
+
+
+def _burn(rows: pl.DataFrame, start_ns: int, end_ns: int, target: Fraction) -> float | None:
+    inside = pl.col("started_ns").is_between(start_ns, end_ns, closed="left")
+    good, bad = rows.select(
+        (inside & (pl.col("_verdict") == "good")).sum(), (inside & (pl.col("_verdict") == "bad")).sum().alias("bad")
+    ).row(0)
+    return budget_spent(int(good), int(bad), target)
+
+
+def hourly(rows: pl.DataFrame) -> list[BurnPoint]:
+    """Good and bad requests per hour of UTC, in order of time; hours without judged requests are left out."""
+    judged = rows.filter(pl.col("_verdict").is_in(["good", "bad"]) & pl.col("started_ns").is_not_null())
+    table = (
+        judged.group_by((pl.col("started_ns") // HOUR_NS * HOUR_NS).alias("hour_ns"))
+        .agg(
+            (pl.col("_verdict") == "good").sum().cast(pl.Int64).alias("good"),
+            (pl.col("_verdict") == "bad").sum().cast(pl.Int64).alias("bad"),
+        )
+        .sort("hour_ns")
+    )
+    return [BurnPoint(to_iso(hour), good, bad) for hour, good, bad in table.iter_rows()]

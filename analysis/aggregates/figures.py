@@ -1,0 +1,159 @@
+"""The value of a metric over groups of requests, with the count behind it and its interval.
+
+Input: a measured frame, or groups of it. Output: per group n (requests that have the figure), value, low, high.
+Percentiles and means take the requests with status ok that have the figure; sums, ratios and volumes take all.
+Sums and volumes of sampled input are divided by the sampling rate; percentiles, means and ratios are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import polars as pl
+
+from analysis.aggregates.exact import exact_mean, exact_sum
+from analysis.aggregates.statistics import Z, quantile_expr, quantile_ranks, wilson
+from analysis.metrics.metric import Kind, Metric
+
+OK = pl.col("status_class") == "ok"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One value: `n` requests have the figure; the interval is None where there is none to tell."""
+
+    n: int
+    value: float | None
+    interval: tuple[float, float] | None
+
+
+def percentile_figures(frame: pl.DataFrame, metric: Metric, p: Fraction, keys: Sequence[str]) -> pl.DataFrame:
+    """Columns keys, n, value, low, high: a percentile over ok requests with its distribution-free interval."""
+    known = frame.filter(OK & pl.col(metric.column).is_not_null())
+    groups = _grouped(
+        known,
+        keys,
+        [pl.len().cast(pl.Int64).alias("n"), quantile_expr(metric.column, p).alias("value"), _sorted(metric.column)],
+    )
+    ranks = [quantile_ranks(n, p) for n in groups["n"].to_list()]
+    low = pl.Series("low_rank", [r[0] for r in ranks], pl.Int64())
+    high = pl.Series("high_rank", [r[1] for r in ranks], pl.Int64())
+    return groups.with_columns(low - 1, high - 1).select(
+        *keys,
+        "n",
+        "value",
+        pl.col("ordered").list.get(pl.col("low_rank"), null_on_oob=True).alias("low"),
+        pl.col("ordered").list.get(pl.col("high_rank"), null_on_oob=True).alias("high"),
+    )
+
+
+def mean_figures(frame: pl.DataFrame, metric: Metric, keys: Sequence[str]) -> pl.DataFrame:
+    """Columns keys, n, value, low, high: a mean over ok requests; the interval is that of the normal approximation."""
+    known = frame.filter(OK & pl.col(metric.column).is_not_null())
+    value = pl.col(metric.column)
+    groups = _grouped(
+        known,
+        keys,
+        [
+            pl.len().cast(pl.Int64).alias("n"),
+            exact_mean(value).alias("value"),
+            exact_mean(value * value).alias("square"),
+        ],
+    )
+    n = pl.col("n")
+    variance = ((pl.col("square") - pl.col("value") ** 2) * n / (n - 1)).clip(lower_bound=0.0)
+    half = pl.when(n > 1).then(Z * (variance / n).sqrt())
+    return groups.select(
+        *keys, "n", "value", (pl.col("value") - half).alias("low"), (pl.col("value") + half).alias("high")
+    )
+
+
+def sum_figures(frame: pl.DataFrame, metric: Metric, keys: Sequence[str]) -> pl.DataFrame:
+    """Columns keys, n, value, low, high: a sum over all requests that have the figure, weighted; no interval."""
+    known = frame.filter(pl.col(metric.column).is_not_null())
+    return _grouped(
+        known,
+        keys,
+        [
+            pl.len().cast(pl.Int64).alias("n"),
+            exact_sum(pl.col(metric.column) * pl.col("weight")).alias("value"),
+            pl.lit(None, pl.Float64()).alias("low"),
+            pl.lit(None, pl.Float64()).alias("high"),
+        ],
+    )
+
+
+def ratio_figures(frame: pl.DataFrame, metric: Metric, keys: Sequence[str]) -> pl.DataFrame:
+    """Columns keys, n, value, low, high: a quotient of sums over requests for which both parts are known.
+
+    A share of requests carries Wilson's interval, another quotient none.
+    """
+    if metric.numerator is None or metric.denominator is None:
+        raise ValueError(f"{metric.id} is no ratio")
+    parts = frame.with_columns(metric.numerator.alias("_num"), metric.denominator.alias("_den"))
+    known = parts.filter(pl.col("_num").is_not_null() & pl.col("_den").is_not_null() & (pl.col("_den") != 0))
+    groups = _grouped(
+        known,
+        keys,
+        [
+            pl.len().cast(pl.Int64).alias("n"),
+            exact_sum(pl.col("_num")).alias("num"),
+            exact_sum(pl.col("_den")).alias("den"),
+        ],
+    )
+    share = metric.numerator is not None and is_share(metric)
+    intervals = [
+        wilson(round(num), round(den)) if share else None
+        for num, den in zip(groups["num"].to_list(), groups["den"].to_list(), strict=True)
+    ]
+    return groups.select(
+        *keys,
+        "n",
+        pl.when(pl.col("den") > 0).then(pl.col("num") / pl.col("den") * metric.scale).alias("value"),
+        pl.Series("low", [None if i is None else i[0] for i in intervals], pl.Float64()),
+        pl.Series("high", [None if i is None else i[1] for i in intervals], pl.Float64()),
+    )
+
+
+def volume_sums(frame: pl.DataFrame, metric: Metric, keys: Sequence[str]) -> pl.DataFrame:
+    """Columns keys, n, value, low, high: the weighted sum that a volume divides by seconds; no interval."""
+    if metric.numerator is None:
+        raise ValueError(f"{metric.id} is no volume")
+    known = frame.with_columns(metric.numerator.alias("_num")).filter(pl.col("_num").is_not_null())
+    return _grouped(
+        known,
+        keys,
+        [
+            pl.len().cast(pl.Int64).alias("n"),
+            exact_sum(pl.col("_num")).alias("value"),
+            pl.lit(None, pl.Float64()).alias("low"),
+            pl.lit(None, pl.Float64()).alias("high"),
+        ],
+    )
+
+
+def is_share(metric: Metric) -> bool:
+    """Whether a ratio counts requests over requests, so that it has an interval of a share."""
+    return metric.kind is Kind.RATIO and (metric.id.endswith("_rate") or metric.id == "availability")
+
+
+def figure(groups: pl.DataFrame) -> Figure:
+    """The one row of an ungrouped table of figures."""
+    if groups.is_empty():
+        return Figure(0, None, None)
+    row = groups.row(0, named=True)
+    low, high = row["low"], row["high"]
+    return Figure(int(row["n"]), row["value"], None if low is None or high is None else (low, high))
+
+
+def _sorted(column: str) -> pl.Expr:
+    return pl.col(column).sort().alias("ordered")
+
+
+def _grouped(frame: pl.DataFrame, keys: Sequence[str], aggregates: list[pl.Expr]) -> pl.DataFrame:
+    """Aggregates per group, sorted by the keys; one row without keys, none if there is no row."""
+    if keys:
+        return frame.group_by(list(keys)).agg(aggregates).sort(list(keys))
+    return frame.with_columns(pl.lit(0).alias("_one")).group_by("_one").agg(aggregates).drop("_one")

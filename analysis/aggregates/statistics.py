@@ -1,0 +1,188 @@
+"""Quantiles and intervals: the only place where the method is chosen.
+
+Quantiles are those of the inverse empirical distribution, rank ceil(p * n) in integer arithmetic: the only method
+under which P95 <= L says the same as "at least 95 % are within L". Intervals are 95 % and two-sided.
+Source: metric definitions, sections 4 and 9. Functions of the binomial distribution are written out here, because
+the product does not depend on a numerical library.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+import polars as pl
+
+CONFIDENCE = 0.95
+ALPHA = 1 - CONFIDENCE
+Z = 1.959963984540054  # 97.5 % point of the normal distribution
+EXACT_FROM_TARGET = 0.999  # from this target on the interval is Clopper and Pearson's (metric definitions, section 4)
+
+Interval = tuple[float, float]
+
+
+def exact(p: float | Fraction) -> Fraction:
+    """The fraction a user meant: 0.07 is 7/100, not the float next to it."""
+    return p if isinstance(p, Fraction) else Fraction(repr(p))
+
+
+def rank(p: float | Fraction, n: int) -> int:
+    """Rank ceil(p * n) of a quantile among n sorted values, from 1; at least 1.
+
+    Raises:
+        ValueError: p lies outside [0, 1].
+    """
+    fraction = exact(p)
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"quantile {p} lies outside [0, 1]; write 0.99, not 99")
+    return max(1, -(-fraction.numerator * n // fraction.denominator))
+
+
+def quantile(values: pl.Series, p: float | Fraction) -> float | None:
+    """The p-quantile of the non-null values, or None if there are none.
+
+    Raises:
+        ValueError: p lies outside [0, 1].
+    """
+    known = values.drop_nulls()
+    position = rank(p, known.len()) - 1
+    return None if known.is_empty() else float(known.sort().item(position))
+
+
+def quantile_expr(column: str | pl.Expr, p: float | Fraction) -> pl.Expr:
+    """The p-quantile of a column, for select and for group_by: null where a group has no value."""
+    values = (pl.col(column) if isinstance(column, str) else column).drop_nulls()
+    fraction = exact(p)
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"quantile {p} lies outside [0, 1]; write 0.99, not 99")
+    n = values.len().cast(pl.Int64)
+    position = ((n * fraction.numerator + (fraction.denominator - 1)) // fraction.denominator).clip(lower_bound=1) - 1
+    return values.sort().get(position, null_on_oob=True)
+
+
+@lru_cache(maxsize=65_536)
+def quantile_ranks(n: int, p: Fraction) -> tuple[int | None, int | None]:
+    """Ranks (from 1) of the order statistics that hold the p-quantile with 95 %; None where n is too small for a side.
+
+    Distribution-free: the number of values at or below the quantile is binomial.
+    """
+    share = float(p)
+    if n < 1 or not 0 < share < 1:
+        return None, None
+    lower = _binomial_rank(n, share, ALPHA / 2)
+    upper = n + 1 - _binomial_rank(n, 1 - share, ALPHA / 2)
+    return (lower if lower >= 1 else None), (upper if upper <= n else None)
+
+
+def quantile_interval(ordered: pl.Series, p: float | Fraction) -> Interval | None:
+    """95 % interval of the p-quantile of sorted values without nulls; None if they are too few for one."""
+    lower, upper = quantile_ranks(ordered.len(), exact(p))
+    if lower is None or upper is None:
+        return None
+    return float(ordered.item(lower - 1)), float(ordered.item(upper - 1))
+
+
+@lru_cache(maxsize=256)
+def needed_for_quantile(p: Fraction) -> int:
+    """Smallest n for which the upper end of the interval exists: 72 for P95, 368 for P99, 3,688 for P99.9."""
+    high, low = float(p), 1 - float(p)
+    return max(math.ceil(math.log(ALPHA / 2) / math.log(side)) for side in (high, low) if 0 < side < 1)
+
+
+def wilson(good: int, n: int) -> Interval | None:
+    """Wilson's 95 % interval of a share; None without trials."""
+    if n <= 0:
+        return None
+    share = good / n
+    z2 = Z * Z
+    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = Z / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+    return (0.0 if good == 0 else max(0.0, middle - half)), (1.0 if good == n else min(1.0, middle + half))
+
+
+def clopper_pearson(good: int, n: int) -> Interval | None:
+    """Clopper and Pearson's exact 95 % interval of a share; None without trials."""
+    if n <= 0:
+        return None
+    low = 0.0 if good == 0 else _beta_quantile(ALPHA / 2, good, n - good + 1)
+    high = 1.0 if good == n else _beta_quantile(1 - ALPHA / 2, good + 1, n - good)
+    return low, high
+
+
+def share_interval(good: int, n: int, target: float | None = None) -> Interval | None:
+    """Interval of a share: Wilson's, or the exact one for targets from 99.9 % on."""
+    return clopper_pearson(good, n) if target is not None and target >= EXACT_FROM_TARGET else wilson(good, n)
+
+
+def needed_for_share(attainment: float, target: float) -> int | None:
+    """Requests at which the same attainment would tell itself apart from the target; None if they are equal."""
+    gap = abs(attainment - target)
+    if gap == 0:
+        return None
+    return math.ceil(Z * Z * target * (1 - target) / (gap * gap))
+
+
+def beta_cdf(x: float, a: float, b: float) -> float:
+    """Regularized incomplete beta function I_x(a, b)."""
+    if x <= 0:
+        return 0.0
+    if x >= 1:
+        return 1.0
+    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x))
+    if x < (a + 1) / (a + b + 2):
+        return front * _beta_fraction(x, a, b) / a
+    return 1 - front * _beta_fraction(1 - x, b, a) / b
+
+
+def binomial_cdf(k: int, n: int, p: float) -> float:
+    """Probability of at most k successes in n trials."""
+    if k < 0:
+        return 0.0
+    return 1.0 if k >= n else 1 - beta_cdf(p, k + 1, n - k)
+
+
+def _binomial_rank(n: int, p: float, tail: float) -> int:
+    """Largest k with P(B(n, p) < k) <= tail; 0 if even k = 1 is too much."""
+    low, high = 0, n
+    while low < high:
+        middle = (low + high + 1) // 2
+        if binomial_cdf(middle - 1, n, p) <= tail:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _beta_fraction(x: float, a: float, b: float) -> float:
+    """Continued fraction of the incomplete beta function, evaluated by the modified method of Lentz."""
+    tiny = 1e-300
+    c, d = 1.0, 1 - (a + b) * x / (a + 1)
+    d = 1 / (d if abs(d) > tiny else tiny)
+    value = d
+    limit = 200 + 10 * int(math.sqrt(max(a, b)))  # terms needed grow with the root of the larger parameter
+    for m in range(1, limit):
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        for term in (even, odd):
+            d = 1 + term * d
+            d = 1 / (d if abs(d) > tiny else tiny)
+            c = 1 + term / c
+            c = c if abs(c) > tiny else tiny
+            value *= d * c
+        if abs(d * c - 1) < 1e-15:
+            break
+    return value
+
+
+def _beta_quantile(q: float, a: float, b: float) -> float:
+    low, high = 0.0, 1.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        if beta_cdf(middle, a, b) < q:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2

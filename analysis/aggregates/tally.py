@@ -1,0 +1,149 @@
+"""Counts and figures of one objective, over the whole range, per window and per value.
+
+Input: a Case (the measured frame and its range) and an objective. Output: plain rows, one per group, with good, bad,
+unknown, excluded, n (judged requests), n_figure (requests that have the figure), attainment, value, low, high.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from analysis.aggregates import figures
+from analysis.aggregates.fleet_figures import fleet_figure, replica_hours_of
+from analysis.aggregates.verdicts import BAD, EXCLUDED, GOOD, UNKNOWN, clause_flags, verdict_expr
+from analysis.aggregates.windows import Span, origin_of, window_bounds, window_index
+from analysis.dimensions import dimension, matches
+from analysis.metrics.catalog import BY_ID
+from analysis.metrics.metric import Kind
+from analysis.objectives import Objective
+from analysis.settings import Settings
+
+
+@dataclass(frozen=True)
+class Case:
+    """What all objectives are judged on: the measured frame, its range, the last instant seen, replica hours."""
+
+    frame: pl.DataFrame
+    settings: Settings
+    span: Span
+    until: int | None
+    replica_hours: pl.DataFrame | None
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What an objective is judged on: the requests in its `where`, with columns _verdict, _window and _of."""
+
+    rows: pl.DataFrame
+    span: Span
+    origin_ns: int
+    replica_hours: pl.DataFrame | None
+
+
+def scene_of(case: Case, item: Objective) -> Scene:
+    """The requests in an objective's `where`, each with its verdict and group."""
+    settings = case.settings
+    origin = origin_of(case.span.start_ns, settings.timezone) if case.span.start_ns is not None else 0
+    extra = [verdict_expr(item, settings, case.until).alias("_verdict")]
+    if item.per is not None:
+        extra.append(dimension(item.per).alias("_of"))
+    if item.window_s is not None:
+        extra.append(window_index(item.window_s, origin).alias("_window"))
+    rows = case.frame.lazy().filter(matches(item.where)).with_columns(extra).collect()
+    hours = None if case.replica_hours is None else replica_hours_of(case.replica_hours, item.where, None, None)
+    return Scene(rows, case.span, origin, hours)
+
+
+def tally(scene: Scene, item: Objective, keys: Sequence[str]) -> list[dict[str, Any]]:
+    """Counts, figure and interval per group, sorted by the keys; without keys at most one."""
+    rows = scene.rows
+    verdict = pl.col("_verdict")
+    counts = [
+        *((verdict == name).sum().cast(pl.Int64).alias(name) for name in (GOOD, BAD, UNKNOWN, EXCLUDED)),
+        pl.len().cast(pl.Int64).alias("n_all"),
+        _has_figure(item).sum().cast(pl.Int64).alias("n_figure"),
+    ]
+    if keys:
+        table = rows.group_by(list(keys)).agg(counts).sort(list(keys))
+    else:
+        table = rows.select(counts)
+        if rows.is_empty():
+            return []
+    found = table.to_dicts()
+    by_key = {tuple(row[key] for key in keys): row for row in found}
+    for row in found:
+        judged = row[GOOD] + row[BAD]
+        row["attainment"] = row[GOOD] / judged if judged else None
+        row |= {"n": judged, "value": row["attainment"], "low": None, "high": None}
+    if item.target is None:
+        _add_figures(scene, item, keys, by_key)
+    return found
+
+
+def _add_figures(
+    scene: Scene, item: Objective, keys: Sequence[str], by_key: dict[tuple[Any, ...], dict[str, Any]]
+) -> None:
+    metric = BY_ID[item.metric]
+    for row in by_key.values():
+        row |= {"n": 0, "value": None, "low": None, "high": None}
+    if metric.kind is Kind.FLEET:
+        for key, row in by_key.items():
+            _add_fleet_figure(scene, item, dict(zip(keys, key, strict=True)), row)
+        return
+    if item.percentile is not None:
+        table = figures.percentile_figures(scene.rows, metric, item.percentile, keys)
+    elif item.statistic == "mean":
+        table = figures.mean_figures(scene.rows, metric, keys)
+    elif metric.per_request:
+        table = figures.sum_figures(scene.rows, metric, keys)
+    elif metric.kind is Kind.VOLUME:
+        table = figures.volume_sums(scene.rows, metric, keys)
+    else:
+        table = figures.ratio_figures(scene.rows, metric, keys)
+    per_second = metric.kind is Kind.VOLUME or (metric.per_request and item.statistic == "rate")
+    for row in table.to_dicts():
+        target = by_key[tuple(row[key] for key in keys)]
+        if per_second:
+            seconds = _seconds(scene, item, row.get("_window"))
+            row["value"] = row["value"] / seconds if seconds and row["value"] is not None else None
+        target |= {name: row[name] for name in ("n", "value", "low", "high")}
+        target["n_figure"] = row["n"] if row["value"] is not None else 0
+
+
+def _add_fleet_figure(scene: Scene, item: Objective, key: dict[str, Any], row: dict[str, Any]) -> None:
+    rows, hours = scene.rows, scene.replica_hours
+    row["n_figure"] = 0
+    if hours is None:
+        return
+    for name, value in key.items():
+        rows = rows.filter(pl.col(name).eq_missing(value))
+    start, end = scene.span.start_ns, scene.span.end_ns
+    if key.get("_window") is not None and item.window_s is not None:
+        start, end = window_bounds(key["_window"], item.window_s, scene.origin_ns)
+    where = ((item.per, (str(key["_of"]),)),) if item.per and key.get("_of") is not None else ()
+    found = fleet_figure(BY_ID[item.metric], rows, replica_hours_of(hours, where, start, end))
+    row |= {"n": found.n, "value": found.value, "n_figure": found.n if found.value is not None else 0}
+
+
+def _has_figure(item: Objective) -> pl.Expr:
+    """Whether a request has what the objective is about; a request that is judged without a clause has it too."""
+    if item.target is not None and item.conditions:
+        clauses = [clause_flags(condition) for condition in item.conditions]
+        figure = pl.any_horizontal((clause.kept | clause.broken) for clause in clauses)
+        return figure | (pl.col("_verdict") == BAD) & ~(pl.col("_verdict") == UNKNOWN).any()
+    return pl.col("_verdict") != UNKNOWN
+
+
+def empty_tally() -> dict[str, Any]:
+    names = (GOOD, BAD, UNKNOWN, EXCLUDED, "n_all", "n_figure", "n")
+    return {**dict.fromkeys(names, 0), **dict.fromkeys(("attainment", "value", "low", "high"))}
+
+
+def _seconds(scene: Scene, item: Objective, window: int | None) -> float | None:
+    if window is None or item.window_s is None:
+        return scene.span.seconds
+    return scene.span.overlap_s(*window_bounds(window, item.window_s, scene.origin_ns))
