@@ -1,0 +1,99 @@
+"""The HTTP door: settings in, an ASGI app out.
+
+Routes are thin: they read parameters, call the service in a thread, and hand on what it says. Errors of any room
+become RFC 9457 problems here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from typing import cast
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from api.house import open_house
+from api.middleware import BodyLimit, RateLimit, SameSite, SecurityHeaders
+from api.problems import MEDIA_TYPE, Refused, problem, problem_of, status_of
+from api.routes import costs, docs, figures, objectives, pages, probes, reports, requests, traces, uploads
+from api.settings import MIB, Settings
+from api.telemetry import Measured, Telemetry
+from ingest.errors import ServiceError
+
+SMALL_BODY = 4 * MIB  # of every route that takes neither files nor spans
+DESCRIPTION = "Request traces of LLM services in; verdicts, root causes, recommendations and costs out."
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The app; the store is opened when it starts and closed when it ends."""
+    telemetry = Telemetry()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        with open_house(settings, telemetry) as house:
+            app.state.house = house
+            yield
+
+    app = FastAPI(
+        title="tailwise",
+        description=DESCRIPTION,
+        version="0.1.0",
+        lifespan=lifespan,
+        docs_url=None,  # the built-in page loads scripts from elsewhere; routes/docs.py has one that does not
+        redoc_url=None,
+    )
+    for module in (traces, uploads, figures, objectives, requests, costs, reports, pages, probes, docs):
+        app.include_router(module.router)
+    app.add_exception_handler(ServiceError, _service_error)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(Exception, _unexpected)
+    app.add_middleware(BodyLimit, limit_of=lambda path: _limit(settings, path))
+    app.add_middleware(RateLimit, per_s=settings.requests_per_second)
+    app.add_middleware(SameSite, host=settings.host)
+    app.add_middleware(SecurityHeaders)
+    app.add_middleware(Measured, telemetry=telemetry)
+    return app
+
+
+def _limit(settings: Settings, path: str) -> int:
+    if path == "/v1/traces":
+        return settings.max_body_bytes
+    return settings.max_upload_bytes if path.startswith("/api/v1/uploads") else SMALL_BODY
+
+
+def _answer(members: dict[str, object], retry_after: int | None = None) -> JSONResponse:
+    headers = {"retry-after": str(retry_after)} if retry_after is not None else None
+    return JSONResponse(members, int(str(members["status"])), headers, MEDIA_TYPE)
+
+
+async def _service_error(request: Request, error: Exception) -> JSONResponse:
+    error = cast(ServiceError, error)
+    if status_of(error) >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        structlog.get_logger("http").error("failed", path=request.url.path, code=error.code, message=error.message)
+    return _answer(problem_of(error, request.url.path), error.retry_after if isinstance(error, Refused) else None)
+
+
+async def _invalid(request: Request, error: Exception) -> JSONResponse:
+    error = cast(RequestValidationError, error)
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return _answer(problem(422, "invalid_parameter", f"{place}: {first['msg']}", instance=request.url.path))
+
+
+async def _http_error(request: Request, error: Exception) -> JSONResponse:
+    error = cast(HTTPException, error)
+    codes = {404: ("no_such_route", "nothing is at this address; GET /docs lists what is"), 405: ("wrong_method", "")}
+    code, detail = codes.get(error.status_code, ("http", str(error.detail)))
+    return _answer(problem(error.status_code, code, detail or str(error.detail), instance=request.url.path))
+
+
+async def _unexpected(request: Request, error: Exception) -> JSONResponse:
+    structlog.get_logger("http").error("unexpected", path=request.url.path, exc_info=error)
+    detail = f"the server met an error that it does not know ({type(error).__name__}); its log has more"
+    return _answer(problem(500, "unexpected", detail, instance=request.url.path))

@@ -1,0 +1,105 @@
+"""The parts of a running service, opened and closed together.
+
+Input: settings. Output: a House: store, service, jobs, uploads, receiver, telemetry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import structlog
+from fastapi import Request
+
+from api import uploads
+from api.jobs import Job, Jobs
+from api.question import Books, Question
+from api.receiver import Receiver
+from api.service import Service
+from api.settings import Settings
+from api.spool import Spool
+from api.telemetry import Telemetry
+from api.uploads import Uploads
+from ingest.mapping import Mapping, read_mapping
+from ingest.receipts import LoadOptions
+from ingest.store.database import Store, StoreSettings
+
+ADOPTED = "objectives.yaml"
+WARM = "warm"  # kind of job: compute the result of everything loaded before anybody asks for it
+
+
+@dataclass(frozen=True)
+class House:
+    """A running service."""
+
+    settings: Settings
+    store: Store
+    service: Service
+    jobs: Jobs
+    uploads: Uploads
+    receiver: Receiver
+    telemetry: Telemetry
+
+
+@contextmanager
+def open_house(settings: Settings, telemetry: Telemetry) -> Iterator[House]:
+    """The service, running; what it acknowledged is in the store when it ends.
+
+    Raises:
+        StoreHeld: another process has the store open.
+        ConfigError: a file of the settings breaks a rule.
+    """
+    folder = settings.spool_folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    adopted = folder / ADOPTED  # objectives that were put over HTTP hold where the operator gives none
+    books = Books(settings.objectives or (adopted if adopted.is_file() else None), settings.prices, settings.fleet)
+    mapping = read_mapping(settings.mapping) if settings.mapping else Mapping()
+    store_settings = StoreSettings((folder,), settings.query_threads, settings.memory_limit)
+    with Store.open(settings.store, store_settings) as store:
+        service = Service(store, books, timezone=settings.timezone)
+        service.objectives()  # a fault in the file shows at the start, not at the first question
+
+        def changed() -> None:
+            service.changed()
+            if jobs.unfinished() <= 1:  # the load that tells this is the last one
+                jobs.put(WARM, WARM)
+
+        taken = Uploads(
+            store, folder / "uploads", mapping=mapping, max_bytes=settings.max_upload_bytes, changed=changed
+        )
+        spool = Spool(folder / "spans", settings.max_backlog_bytes)
+        receiver = Receiver(
+            store,
+            spool,
+            LoadOptions(mapping=mapping),
+            telemetry,
+            batch_seconds=settings.batch_seconds,
+            changed=service.grew,
+        )
+        jobs = Jobs(store, {uploads.KIND: taken.work, WARM: lambda job: _warm(service, job)})
+        _watch(telemetry, jobs, spool)
+        receiver.start()
+        jobs.start()
+        try:
+            yield House(settings, store, service, jobs, taken, receiver, telemetry)
+        finally:
+            structlog.get_logger("house").info("closing")
+            jobs.close()
+            receiver.close()
+
+
+def house_of(request: Request) -> House:
+    """The service that a request came to."""
+    house: House = request.app.state.house
+    return house
+
+
+def _warm(service: Service, job: Job) -> None:
+    if not job.stop.is_set():
+        service.analyze(Question())
+
+
+def _watch(telemetry: Telemetry, jobs: Jobs, spool: Spool) -> None:
+    telemetry.watch("tailwise_jobs_unfinished", "Jobs that wait or run", jobs.unfinished)
+    telemetry.watch("tailwise_backlog_bytes", "Received spans that wait for the store", lambda: spool.backlog_bytes)

@@ -1,0 +1,56 @@
+"""Figures of a selection: one route per part of the result, and the whole of it.
+
+Input: a selection. Output: the part, with the selection it is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi.responses import Response
+
+from api.routes.asking import Asked, Inside, answer, parts
+
+router = APIRouter(prefix="/api/v1", tags=["figures"])
+
+FIGURES: tuple[tuple[str, tuple[str, ...], str], ...] = (  # route, keys of the result, what it answers
+    ("summary", ("summary", "data_quality"), "How much there was, and how far it can be trusted"),
+    ("stages", ("stages",), "Where the time went"),
+    ("strata", ("strata",), "Latency by input and output length"),
+    ("goodput", ("goodput",), "Requests and tokens per second that kept every objective"),
+    ("availability", ("availability",), "Failures, timeouts, cancellations and degradations"),
+    ("throughput", ("throughput",), "Requests and tokens per second"),
+    ("cache", ("cache",), "Input read from prompt caches"),
+    ("load", ("load",), "Concurrency, replicas, batches, hours"),
+    ("comparison", ("comparison",), "This selection against the one before"),
+)
+
+
+def _figure(names: tuple[str, ...]) -> Callable[[Inside, Asked], Response]:
+    def figure(house: Inside, question: Asked) -> Response:
+        return parts(house.service.analyze(question), *names)
+
+    return figure
+
+
+for _name, _parts, _says in FIGURES:
+    router.add_api_route(f"/{_name}", _figure(_parts), methods=["GET"], summary=_says, name=_name)
+
+
+@router.get("/latency", summary="Percentiles of every metric, streamed and not, and by length")
+def latency(
+    house: Inside,
+    question: Asked,
+    metric: Annotated[list[str] | None, Query(description="only these metrics")] = None,
+) -> Response:
+    result = house.service.analyze(question)
+    rows = [row for row in result.latency if not metric or row.metric in metric]
+    strata = [row for row in result.strata if not metric or row.metric in metric]
+    return answer({"selection": result.selection, "latency": rows, "strata": strata})
+
+
+@router.get("/result", summary="The whole result, as a report is drawn from it")
+def result(house: Inside, question: Asked) -> Response:
+    return answer(house.service.analyze(question))
