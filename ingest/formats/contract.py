@@ -101,18 +101,36 @@ class Source:
 
 @dataclass(frozen=True)
 class SourceColumn:
-    """One canonical column of a flat format and the source columns it may come from, best first."""
+    """One canonical column of a flat format and the source columns it may come from, best first.
+
+    `column`: a name of schema.REQUESTS, or one that columns are worked out from: `first_output_ns` (an instant),
+    `tpot_ns`, `status` (text or HTTP status), `retries`. `names`: a dot leads into a JSON object, unless the source
+    has a column of the whole name. `unit`: of a duration; "time" is an instant, ISO text or an epoch number whose unit
+    all rows decide. `is_zero_absent`: the source writes 0 where it measured nothing.
+    Several entries of one column are alternatives, best first.
+    """
 
     column: str
     names: tuple[str, ...]
     unit: Literal["", "s", "ms", "us", "ns", "time"] = ""
+    is_zero_absent: bool = False
 
 
 @dataclass(frozen=True)
 class FlatReader:
-    """Bulk reading of one request per row; `columns` answers which source column gives which canonical one."""
+    """Bulk reading of one request per row; `columns` answers which source column gives which canonical one.
+
+    It is given the head with `columns` set to all names that occur in the source. `table`: where the rows go.
+    `key`: "trace" where a trace id is one request in every form of the source, else "row": request id and start, and
+    where there is no id the content of the row. `vantage`: where times were measured. `generation_basis`: how a stated
+    generation time was measured.
+    """
 
     columns: Callable[[Head], tuple[SourceColumn, ...]]
+    table: Literal["requests", "replica_hours"] = "requests"
+    key: Literal["trace", "row"] = "row"
+    vantage: str | None = None
+    generation_basis: Literal["engine", "last_token", "response_end"] = "last_token"
 
 
 @dataclass(frozen=True)
