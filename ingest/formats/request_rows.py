@@ -218,7 +218,7 @@ def usage(body: object) -> dict[str, int | None]:
     }
 
 
-def with_cached(tokens: Mapping[str, object]) -> dict[str, object]:
+def with_cached(tokens: Mapping[str, object]) -> dict[str, Any]:
     """The token columns with `flags`; an input below its own cached parts was stated without them, so they are added."""
     parts = v.total(v.integer(tokens.get("cached_input_tokens")), v.integer(tokens.get("cache_write_tokens")))
     stated = v.integer(tokens.get("input_tokens"))
