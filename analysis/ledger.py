@@ -121,8 +121,9 @@ def _with_calls(requests: pl.DataFrame, calls: pl.DataFrame, book: PriceBook, pr
         pl.when("_unpriced").then(pl.lit(CALL_UNPRICED)).otherwise(pl.lit(None, pl.String)).alias("unpriced"),
         pl.lit(None, pl.Int32).alias("price_index"),
     )
-    both = pl.concat([plain, summed.select(plain.columns)]).sort("_row").drop("_row")
-    return Ledger(both, priced_calls, tuple(prices), book)
+    both = pl.concat([plain, summed.select(plain.columns)]).sort("_row")
+    ordered = both.select(*requests.columns, *COST_COLUMNS, "unpriced", "price_index", "priced_by_call")
+    return Ledger(ordered, priced_calls, tuple(prices), book)
 
 
 _TOKENS: tuple[str, ...] = (

@@ -29,10 +29,10 @@ def pico_of(text: str) -> int:
     Raises:
         ValueError: more than 12 decimals.
     """
-    exact = Decimal(text).scaleb(12)
-    if exact != exact.to_integral_value():
+    exact = Fraction(Decimal(text)) * PICO  # a fraction, for the decimal context would round after 28 digits
+    if exact.denominator != 1:
         raise ValueError(f"{text} has more than 12 decimals")
-    return int(exact)
+    return exact.numerator
 
 
 def per_token(usd_per_million: Decimal) -> int:

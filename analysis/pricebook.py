@@ -200,8 +200,9 @@ class PriceBook:
         found = builtin_prices.look_up(provider, model, day, tier) if self.builtin else None
         name = f"{provider} / {model}" if provider else model
         if found is None:
-            where = "in no price book" if self.builtin and self.entries else "in the price book"
-            return NoPrice(f"no price for {name} {where}; add an entry to prices.yaml")
+            own = [self.name or "the price file"] if self.entries else []
+            books = " or ".join([*own, *([builtin_prices.title()] if self.builtin else [])])
+            return NoPrice(f"no price for {name} in {books or 'any book'}; add an entry to prices.yaml")
         prices = []
         for step in found.steps:
             price = Price(
