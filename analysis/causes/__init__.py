@@ -1,0 +1,1 @@
+"""From judged objectives to findings: window, stage, segment, cause, what to do."""

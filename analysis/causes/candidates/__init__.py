@@ -1,0 +1,1 @@
+"""What changed by itself: one module per kind of change that requests cannot cause."""

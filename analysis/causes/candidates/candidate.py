@@ -1,0 +1,55 @@
+"""A change that requests cannot cause themselves, and whom it reaches.
+
+Output: Candidate. `reach` holds the multiplier of load or of time per pool; `direct` the requests that it touches
+without the pool in between, with their own multiplier.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from analysis.causes.segment import within
+from analysis.result import Evidence
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One possible cause within an episode."""
+
+    id: str  # kind of change: traffic_growth, replica_missing, ...
+    cause: str  # of the vocabulary
+    stage: str  # where it shows first
+    segment: tuple[tuple[str, str], ...]
+    reach: Mapping[str, float]  # pool to multiplier
+    says: str  # half a sentence with its figures
+    evidence: tuple[Evidence, ...]
+    direct: tuple[tuple[str, str], ...] | None = None
+    direct_multiplier: float = 1.0
+    facts: Mapping[str, float | str] = field(default_factory=dict)
+    prefers: tuple[str, ...] = ()  # stages this change shows in, where several grew alike
+
+    def score(self, bad: pl.DataFrame) -> float:
+        """Mean log multiplier over the bad requests: strength times coverage."""
+        if bad.height == 0:
+            return 0.0
+        total = 0.0
+        touched = bad.filter(within(self.direct)) if self.direct is not None else bad.head(0)
+        rest = bad.filter(~within(self.direct)) if self.direct is not None else bad
+        total += touched.height * math.log(max(self.direct_multiplier, 1.0))
+        for pool, count in rest["pool"].cast(pl.String).value_counts().iter_rows():
+            total += count * math.log(max(self.reach.get(pool, 1.0), 1.0))
+        return total / bad.height
+
+    @property
+    def key(self) -> tuple[str, tuple[tuple[str, str], ...]]:
+        return (self.id, self.segment)
+
+
+def named(values: list[str], limit: int = 4) -> str:
+    """Names in a sentence, cut after `limit`."""
+    shown = ", ".join(values[:limit])
+    return shown if len(values) <= limit else f"{shown} and {len(values) - limit} more"

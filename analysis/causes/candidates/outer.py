@@ -1,0 +1,128 @@
+"""Stages outside the engine, failures and cancels: where their excess sits.
+
+Input: Scene. Output: candidates slow_<stage>, errors, cancels.
+Source: for these a slice of who suffers is also where the cause is, since they do not share a queue.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from analysis.causes.candidates.candidate import Candidate
+from analysis.causes.scene import Scene
+from analysis.causes.segment import Slice, concise_slice, within
+from analysis.causes.settings import CauseSettings
+from analysis.result import Evidence
+
+STRATUM = ("region", "scenario")
+SEARCHED = ("scenario", "region", "replica", "model", "deployment_version", "route", "provider", "tenant", "streaming")
+FAILED_IN = (
+    "deployment_version",
+    "replica",
+    "model",
+    "region",
+    "scenario",
+    "tenant",
+    "route",
+    "provider",
+    "input_bucket",
+    "user",
+)
+MIN_FAILURES = 10
+CAPACITY_ERRORS = ("timeout", "shed")  # no room or no time: follow the engine's causes
+
+
+def slow_stage(scene: Scene, stage: str, settings: CauseSettings) -> Candidate | None:
+    """The slice of an outer stage's excess over the mean of its stratum in the normal."""
+    column = f"t_{stage}"
+    keys = [name for name in STRATUM if name in scene.rows.dimensions]
+    usual = scene.normal.group_by(keys).agg(usual=pl.col(column).mean()) if keys else None
+    rows = scene.inside.filter(pl.col(column).is_not_null())
+    if usual is not None:
+        rows = rows.join(usual, on=keys, how="left", maintain_order="left", nulls_equal=True)
+    else:
+        rows = rows.with_columns(usual=pl.lit(scene.normal[column].mean()))
+    rows = rows.with_columns(excess=pl.col(column) - pl.col("usual").fill_null(0.0))
+    if rows.height == 0 or float(rows["excess"].sum()) <= 0:
+        return None
+    dims = [name for name in SEARCHED if name in scene.rows.dimensions] + _promoted(scene)
+    found = concise_slice(rows, dims, settings)
+    part = rows.filter(within(found.pairs))
+    now, before = part[column].mean(), part["usual"].mean()
+    where = " and ".join(f"{name} {value}" for name, value in found.pairs) or "all traffic"
+    return Candidate(
+        id=f"slow_{stage}",
+        cause="dependency",
+        stage=stage,
+        segment=found.pairs,
+        reach={},
+        says=f"{stage} takes {_number(now):.3g} s instead of {_number(before):.3g} s in {where}",
+        evidence=(
+            Evidence(f"mean {stage} time", _number(now), _number(before), "s", part.height),
+            Evidence(
+                "part of the stage's excess in the segment", found.share, found.support, "ratio", found.n or rows.height
+            ),
+        ),
+        facts={"stage_ratio": _number(now) / max(_number(before), 1e-9)},
+    )
+
+
+def _promoted(scene: Scene) -> list[str]:
+    from analysis.causes.rows import DIMENSIONS
+
+    return [name for name in scene.rows.dimensions if name not in DIMENSIONS]
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+def failures(scene: Scene, settings: CauseSettings, *, kind: str = "errors") -> tuple[Candidate | None, float]:
+    """The slice of failures beyond the normal rate, and the share of them that came from a lack of capacity.
+
+    A retried attempt counts as a failure of its own: a retry hides an error in the time of a successful request.
+    """
+    flag = (
+        pl.col("cancelled") if kind == "cancels" else pl.col("failed") & ~pl.col("status_class").is_in(CAPACITY_ERRORS)
+    )
+    everything = pl.col("cancelled") if kind == "cancels" else pl.col("failed")
+    total_now = int(scene.inside.select(everything.sum()).item())
+    if total_now < MIN_FAILURES:
+        return None, 0.0
+    hard = int(scene.inside.select(flag.sum()).item())
+    before = float(scene.normal.select((flag * pl.col("w")).sum()).item()) / max(scene.expected_requests, 1e-9)
+    beyond = hard - before * scene.inside.height
+    capacity = 1.0 - hard / total_now if kind == "errors" else 0.0
+    if beyond < MIN_FAILURES or beyond < 0.2 * hard:
+        return None, capacity
+    rows = scene.inside.with_columns(excess=flag.cast(pl.Float64) - before)
+    dims = [name for name in FAILED_IN if name in scene.rows.dimensions] + _promoted(scene)
+    found = concise_slice(rows, dims, settings)
+    return _failing(rows, found, flag, before=before, kind=kind), capacity
+
+
+def _failing(rows: pl.DataFrame, found: Slice, flag: pl.Expr, *, before: float, kind: str) -> Candidate:
+    part = rows.filter(within(found.pairs))
+    rate = float(part.select(flag.cast(pl.Float64).mean()).item() or 0.0)
+    where = " and ".join(f"{name} {value}" for name, value in found.pairs) or "all traffic"
+    types = part.filter(flag)["error_type"].drop_nulls().value_counts(sort=True).head(1)
+    kind_of = str(types["error_type"][0]) if types.height else None
+    words = "cancelled by the caller" if kind == "cancels" else "failed"
+    evidence = [
+        Evidence(
+            f"share of requests that {'were ' if kind == 'cancels' else ''}{words}", rate, before, "ratio", part.height
+        ),
+        Evidence("part of the excess in the segment", found.share, found.support, "ratio", found.n or rows.height),
+    ]
+    if kind_of is not None:
+        evidence.append(Evidence("most frequent error", kind_of, None, "", int(types["count"][0])))
+    return Candidate(
+        id=kind,
+        cause="client" if kind == "cancels" else "failure",
+        stage="client" if kind == "cancels" else "error",
+        segment=found.pairs,
+        reach={},
+        says=f"{rate:.1%} of {where} {'were ' if kind == 'cancels' else ''}{words} ({before:.2%} before)",
+        evidence=tuple(evidence),
+        facts={"failure_rate": rate, "failure_dimension": found.pairs[0][0] if found.pairs else "all"},
+    )

@@ -1,0 +1,87 @@
+"""Seats: a queue beside free seats is a limit, not load.
+
+Input: Scene. Output: candidate seats_low per model, or none.
+Source: those who waited more than four times the normal P95 met a batch whose 90th percentile stays well below the
+normal P99 batch while memory was free. Measured among waiting requests, for the edges of the incident still saw the
+old limit.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from analysis.causes.candidates.candidate import Candidate
+from analysis.causes.scene import Scene
+from analysis.causes.settings import CauseSettings
+from analysis.result import Evidence
+
+WAITED = 4.0
+FLOOR_S = 0.2  # a shorter wait is a step of the scheduler, not a queue
+ROOM = 1.5  # seats that the device would have had beyond the normal's largest batch
+
+
+def candidates(scene: Scene, settings: CauseSettings) -> list[Candidate]:
+    if not scene.rows.has("batch_size", "queue_ns"):
+        return []
+    unit = "model" if "model" in scene.rows.dimensions else None
+    groups = scene.inside[unit].drop_nulls().unique().cast(pl.String).sort().to_list() if unit else ["all"]
+    found = []
+    for name in groups:
+        mine = pl.col(unit).cast(pl.String) == name if unit else pl.lit(value=True)
+        made = _limit(scene, scene.inside.filter(mine), scene.normal.filter(mine), (unit, name), settings=settings)
+        if made is not None:
+            found.append(made)
+    return found
+
+
+def _limit(
+    scene: Scene, inside: pl.DataFrame, normal: pl.DataFrame, of: tuple[str | None, str], *, settings: CauseSettings
+) -> Candidate | None:
+    unit, name = of
+    usual_wait, usual_batch = normal["t_queue"].quantile(0.95), normal["batch_size"].quantile(0.99)
+    if usual_wait is None or usual_batch is None or usual_batch <= 0:
+        return None
+    waiting = inside.filter((pl.col("t_queue") > max(WAITED * usual_wait, FLOOR_S)) & (pl.col("batch_size") > 0))
+    if waiting.height < settings.min_support or waiting.height < 0.02 * inside.height:
+        return None
+    ceiling = float(waiting["batch_size"].quantile(0.9) or 0.0)
+    if ceiling > settings.seats * usual_batch:
+        return None
+    memory = waiting["kv_cache_usage"].quantile(0.9) if scene.rows.has("kv_cache_usage") else None
+    if memory is not None and memory >= settings.memory_free:
+        return None
+    waited = waiting["t_queue"].median()
+    multiplier = usual_batch / max(ceiling, 1.0) * ROOM
+    pools = waiting["pool"].cast(pl.String).value_counts()
+    reach = {str(pool): multiplier for pool, count in pools.iter_rows() if count >= settings.min_support}
+    return Candidate(
+        id="seats_low",
+        cause="config",
+        stage="queue",
+        segment=((unit, name),) if unit else (),
+        reach=reach,
+        says=f"requests of {name} wait while at most {ceiling:.1f} decode together ({usual_batch:.1f} before)",
+        evidence=(
+            Evidence(
+                "P90 batch size met by waiting requests, against the normal P99",
+                ceiling,
+                float(usual_batch),
+                "sequences",
+                waiting.height,
+            ),
+            Evidence(
+                "median wait of those that waited",
+                float(waited) if isinstance(waited, (int, float)) else None,
+                float(usual_wait),
+                "s",
+                waiting.height,
+            ),
+            Evidence("P90 share of the KV cache in use", memory, settings.memory_free, "ratio"),
+        ),
+        facts={
+            "batch_ceiling": ceiling,
+            "batch_usual": float(usual_batch),
+            "kv_usage": memory if memory is not None else -1.0,
+        },
+        prefers=("queue",),
+    )

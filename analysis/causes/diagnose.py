@@ -1,0 +1,95 @@
+"""DOOR of the package: findings of the breached and endangered objectives.
+
+Input: measured and priced requests, judged objectives, replica hours, perhaps an earlier baseline.
+Output: Findings in the order of the objectives, ranked within each; none where nothing is breached or endangered.
+Source: metric definitions, section 11; design, section 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from analysis.aggregates.verdicts import verdict_column
+from analysis.causes.explain import Explained, Investigation, agree
+from analysis.causes.finding import findings_of
+from analysis.causes.goal import Goal, goals_of, population
+from analysis.causes.rows import prepare
+from analysis.causes.scene import outside, scene_of
+from analysis.causes.settings import CauseSettings
+from analysis.causes.window import Episode, Interval, episodes, incident_intervals
+from analysis.objectives import Objective
+from analysis.result import Finding, ObjectiveResult
+from ingest.schema import NS_PER_S
+
+
+def diagnose(
+    frame: pl.DataFrame,
+    judged: Sequence[ObjectiveResult],
+    objectives: Sequence[Objective],
+    *,
+    replica_hours: pl.DataFrame,
+    calls: pl.DataFrame | None = None,  # noqa: ARG001 - the agreed door; requests carry the sums of their calls
+    baseline: pl.DataFrame | None = None,
+    settings: CauseSettings | None = None,
+) -> tuple[Finding, ...]:
+    """Findings, at least one for every breached or endangered objective whose requests say something.
+
+    Args:
+        frame: canonical request columns, metric columns in seconds, dimensions, `cost_pico`.
+        judged: the objectives' verdicts over the same frame.
+        objectives: their definitions, for limits that depend on the length.
+        replica_hours: table of the store; may be empty.
+        calls: not used yet beyond the requests' own sums.
+        baseline: the same columns of an earlier selection, used where this one has no unbroken part.
+    """
+    settings = settings or CauseSettings()
+    broken = [result for result in judged if result.verdict in ("breached", "endangered")]
+    if not broken or frame.height == 0:
+        return ()
+    rows = prepare(_with_flags(frame, broken, objectives))
+    if rows.frame.height == 0:
+        return ()
+    end_s = (rows.end_ns - rows.start_ns) / NS_PER_S
+    goals = goals_of(broken, rows.start_ns, end_s)
+    intervals = {goal.id: incident_intervals(population(rows, goal), goal, end_s, settings) for goal in goals}
+    quiet = outside(rows, _taken(goals, intervals), settings)
+    earlier = prepare(baseline) if baseline is not None and baseline.height else None
+    explained: list[tuple[Episode, Explained, Investigation]] = []
+    for episode in episodes([(goal, intervals[goal.id][0]) for goal in goals], settings):
+        scene = scene_of(rows, episode.interval, quiet, earlier=earlier, replica_hours=replica_hours, settings=settings)
+        investigation = Investigation(scene, settings)
+        entries = [investigation.explain(goal, interval) for goal, interval in episode.goals]
+        explained += [(episode, entry, investigation) for entry in agree(entries, settings)]
+    order = {goal.id: index for index, goal in enumerate(goals)}
+    explained.sort(key=lambda item: order[item[1].goal.id])
+    return findings_of(explained, settings)
+
+
+def _taken(goals: Sequence[Goal], intervals: dict[str, tuple[Interval, ...]]) -> list[tuple[float, float]]:
+    """Times that are no baseline: every breached window and incident that is shorter than the whole."""
+    taken = []
+    for goal in goals:
+        if goal.kind == "capacity" or goal.per is not None:
+            continue
+        taken += list(goal.windows)
+        taken += [(interval.start, interval.end) for interval in intervals[goal.id]]
+    return taken
+
+
+def _with_flags(
+    frame: pl.DataFrame, broken: Sequence[ObjectiveResult], objectives: Sequence[Objective]
+) -> pl.DataFrame:
+    """The frame with `bad:<id>` (null where not judged) for targets, and for limits that are no single number."""
+    by_id = {objective.id: objective for objective in objectives}
+    flags = []
+    for result in broken:
+        if result.id in by_id and (result.target is not None or result.clauses or isinstance(result.threshold, str)):
+            verdict = verdict_column(frame, by_id[result.id])
+            flags.append(
+                verdict.replace_strict({"bad": True, "good": False}, default=None, return_dtype=pl.Boolean).alias(
+                    f"bad:{result.id}"
+                )
+            )
+    return frame.with_columns(flags) if flags else frame

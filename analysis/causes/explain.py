@@ -1,0 +1,222 @@
+"""Explanations of one episode: for every objective its stages, and the changes that reach its bad requests.
+
+Input: Scene and goals. Output: per goal a list of Explanation, best first.
+The order of thought: stages outside the engine and failures are explained by where they sit; for the engine's stages
+the slice of who suffers is only the pool, so they are explained by what changed that requests cannot cause themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import polars as pl
+
+from analysis.causes import cost_causes
+from analysis.causes.candidates import cache, outer, replicas, seats, speed, work
+from analysis.causes.candidates.candidate import Candidate
+from analysis.causes.goal import Goal, population
+from analysis.causes.rows import ENGINE
+from analysis.causes.scene import Scene
+from analysis.causes.settings import CauseSettings
+from analysis.causes.stage import Excess, Normals, leading_stage, normals, tail_excess
+from analysis.causes.window import Interval
+
+STAGE_OF_KIND = {"failure": "error", "cancel": "client", "degraded": None, "cold": "queue"}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One cause of one objective's breach; `candidate` is None where only the stage is known."""
+
+    stage: str
+    candidate: Candidate | None
+    score: float
+    agreed: bool = False  # taken from what the other objectives of the episode agree on
+
+
+@dataclass(frozen=True)
+class Explained:
+    goal: Goal
+    interval: Interval
+    inside: pl.DataFrame
+    normal: pl.DataFrame
+    excess: Excess | None
+    explanations: tuple[Explanation, ...]
+
+
+class Investigation:
+    """What an episode's scene says, computed once for all of its objectives."""
+
+    def __init__(self, scene: Scene, settings: CauseSettings) -> None:
+        self.scene = scene
+        self.settings = settings
+        self._slow: dict[str, Candidate | None] = {}
+
+    @cached_property
+    def work(self) -> work.Offered:
+        return work.offered(self.scene)
+
+    @cached_property
+    def engine(self) -> tuple[Candidate, ...]:
+        """Changes that can slow or fill the engine."""
+        scene, settings = self.scene, self.settings
+        if scene.basis == "none":
+            return ()
+        return (
+            *work.candidates(scene, self.work, settings),
+            *cache.candidates(scene, self.work, settings),
+            *speed.candidates(scene, self.work, settings),
+            *replicas.candidates(scene, settings),
+            *seats.candidates(scene, settings),
+        )
+
+    @cached_property
+    def normals(self) -> Normals:
+        return normals(self.scene.normal, self.scene.rows)
+
+    @cached_property
+    def errors(self) -> tuple[Candidate | None, float]:
+        return outer.failures(self.scene, self.settings)
+
+    @cached_property
+    def cancels(self) -> Candidate | None:
+        return outer.failures(self.scene, self.settings, kind="cancels")[0]
+
+    def slow(self, stage: str) -> Candidate | None:
+        if stage not in self._slow:
+            self._slow[stage] = outer.slow_stage(self.scene, stage, self.settings)
+        return self._slow[stage]
+
+    def ranked(self, bad: pl.DataFrame) -> list[tuple[Candidate, float]]:
+        """Engine candidates by strength times coverage over these bad requests."""
+        scored = [(candidate, candidate.score(bad)) for candidate in self.engine]
+        kept = [(candidate, score) for candidate, score in scored if score >= self.settings.min_score]
+        return sorted(kept, key=lambda pair: (-pair[1], pair[0].key))
+
+    def explain(self, goal: Goal, interval: Interval) -> Explained:
+        inside = population(self.scene.rows, goal, self.scene.inside)
+        normal = population(self.scene.rows, goal, self.scene.normal)
+        excess = None
+        if goal.kind == "latency":
+            excess = tail_excess(inside, normal, goal, self.settings)
+            found = self._latency(inside, excess)
+        elif goal.kind == "cost":
+            found = self._cost(goal, inside)
+        elif goal.kind == "capacity":
+            found = self._capacity(goal)
+        else:
+            found = self._rate(goal, inside)
+        return Explained(goal, interval, inside, normal, excess, tuple(found))
+
+    def _latency(self, inside: pl.DataFrame, excess: Excess | None) -> list[Explanation]:
+        leading = leading_stage(excess) if excess is not None else None
+        if excess is None or leading is None:
+            return []
+        bad = inside.filter(pl.col("bad"))
+        engine = max((excess.share(stage), stage) for stage in ENGINE)
+        inner = sum(excess.share(stage) for stage in ENGINE)
+        found: list[Explanation] = []
+        if leading in ENGINE or inner >= self.settings.second_stage:
+            stage = leading if leading in ENGINE else engine[1]
+            found += [Explanation(stage, candidate, score) for candidate, score in self.ranked(bad)]
+            if not found and leading in ENGINE:
+                found.append(Explanation(stage, None, 0.0))
+        outer_stages = [
+            stage
+            for stage, _ in excess.stages
+            if stage not in ENGINE and (stage == leading or excess.share(stage) >= self.settings.second_stage)
+        ]
+        around = [Explanation(stage, self._outer(stage), excess.share(stage)) for stage in outer_stages]
+        return around + found if leading not in ENGINE else found + around
+
+    def _outer(self, stage: str) -> Candidate | None:
+        """An outer stage's own slice; retries show as gateway time, and their cause is where the errors are."""
+        errors = self.errors[0]
+        if stage == "gateway" and errors is not None and self._retried():
+            return errors
+        return self.slow(stage)
+
+    def _retried(self) -> bool:
+        attempts = pl.col("attempts") > 1
+        inside, normal = self.scene.inside, self.scene.normal
+        if inside["attempts"].null_count() == inside.height:
+            return False
+        now = float(inside.select(attempts.mean()).item() or 0.0)
+        before = float(normal.select(attempts.mean()).item() or 0.0) if normal.height else 0.0
+        return now > 2 * before and now > 0.005
+
+    def _rate(self, goal: Goal, inside: pl.DataFrame) -> list[Explanation]:
+        bad = inside.filter(pl.col("bad"))
+        ranked = self.ranked(bad)
+        stage = STAGE_OF_KIND.get(goal.kind)
+        if goal.kind == "cancel":
+            if ranked:
+                return [Explanation("client", candidate, score) for candidate, score in ranked]
+            return [Explanation("client", self.cancels, 0.0)]
+        errors, capacity = self.errors
+        own = [Explanation("error", errors, 1.0)] if errors is not None and goal.kind != "cold" else []
+        others = [Explanation(stage or candidate.stage, candidate, score) for candidate, score in ranked]
+        if goal.kind == "failure" and own and capacity < 0.5:
+            return own + others
+        return (others + own) or [Explanation(stage or "error", None, 0.0)]
+
+    def _cost(self, goal: Goal, inside: pl.DataFrame) -> list[Explanation]:
+        if goal.per is not None:
+            spent = cost_causes.spender(self.scene, goal)
+            return [Explanation(spent.stage, spent, 1.0)] if spent is not None else []
+        if self.scene.basis == "none":
+            return []
+        if cost_causes.survivors_only(self.scene, goal):
+            ranked = self.ranked(inside)
+            return [Explanation(candidate.stage, candidate, score) for candidate, score in ranked[:1]]
+        cause = cost_causes.mean_cost(self.scene, goal, self.settings)
+        return [Explanation(cause.stage, cause, 1.0)] if cause is not None else []
+
+    def _capacity(self, goal: Goal) -> list[Explanation]:
+        idle = cost_causes.idle_capacity(goal, self.scene.replica_hours)
+        return [Explanation("cost_capacity", idle, 1.0)]
+
+
+def agree(explained: Sequence[Explained], settings: CauseSettings) -> list[Explained]:
+    """Objectives with weak or no evidence of their own take what the others of the episode agree on."""
+    support: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
+    known: dict[tuple[str, tuple[tuple[str, str], ...]], Candidate] = {}
+    for entry in explained:
+        top = max((found.score for found in entry.explanations), default=0.0)
+        for found in entry.explanations:
+            if found.candidate is None or found.candidate.stage.startswith("cost_") or top <= 0:
+                continue
+            known[found.candidate.key] = found.candidate
+            support[found.candidate.key] = support.get(found.candidate.key, 0.0) + found.score / top * min(
+                1.0, top / (4 * settings.min_score)
+            )
+    if not support:
+        return list(explained)
+    best = min(support, key=lambda key: (-support[key], key))
+    return [_agreeing(entry, known[best], support[best], settings) for entry in explained]
+
+
+def _agreeing(entry: Explained, leader: Candidate, support: float, settings: CauseSettings) -> Explained:
+    found = list(entry.explanations)
+    if entry.goal.kind in ("cost", "capacity"):
+        return entry
+    if not found:
+        return entry
+    top = found[0]
+    if top.candidate is None:
+        replaced = Explanation(top.stage, leader, 0.0, agreed=True)
+        return _with(entry, [replaced, *found[1:]])
+    if top.candidate.key == leader.key or top.stage not in (*ENGINE, "client", "error"):
+        return entry
+    own = next((item for item in found if item.candidate is not None and item.candidate.key == leader.key), None)
+    weak = top.score < 2 * settings.min_score and support >= 1.5
+    if (own is not None and own.score >= 0.6 * top.score and support >= 1.5) or (weak and top.candidate.id != "errors"):
+        rest = [item for item in found if item.candidate is None or item.candidate.key != leader.key]
+        return _with(entry, [Explanation(top.stage, leader, own.score if own else 0.0, agreed=True), *rest])
+    return entry
+
+
+def _with(entry: Explained, explanations: list[Explanation]) -> Explained:
+    return Explained(entry.goal, entry.interval, entry.inside, entry.normal, entry.excess, tuple(explanations))

@@ -1,0 +1,28 @@
+"""Scalars out of Polars, as floats.
+
+Polars types what a column's mean or a cell may be as nearly anything; here it becomes a float, or None.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+
+def number(value: object) -> float:
+    """The value as a float; nothing (no rows, all null) is 0."""
+    return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+def known(value: object) -> float | None:
+    """The value as a float, None where there is none."""
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def mean(frame: pl.DataFrame, column: str) -> float:
+    return number(frame[column].mean())
+
+
+def weighted_mean(frame: pl.DataFrame, column: str) -> float:
+    """Mean of a column by the weight `w`; 0 without weight."""
+    total = number(frame["w"].sum())
+    return number((frame[column] * frame["w"]).sum()) / total if total else 0.0

@@ -1,0 +1,194 @@
+"""Explanations as findings: words, figures, exemplars, recommendations.
+
+Input: explained objectives of all episodes. Output: Finding records, ranked within their objective; findings of one
+cause in one episode share an `incident`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import polars as pl
+
+from analysis.causes.candidates.candidate import Candidate
+from analysis.causes.explain import Explained, Explanation, Investigation
+from analysis.causes.rows import Rows
+from analysis.causes.segment import moves_together, within
+from analysis.causes.settings import CauseSettings
+from analysis.causes.stage import Rescue, rescue
+from analysis.causes.window import Episode, Interval
+from analysis.result import Evidence, Finding
+
+STAGE_WORDS = {
+    "error": "failed requests",
+    "client": "requests given up by the caller",
+    "cost_input": "spend on input",
+    "cost_output": "spend on output",
+    "cost_cache": "lost cache discount",
+    "cost_model": "choice of model",
+    "cost_capacity": "idle capacity",
+    "before_first_token": "time before the first token",
+    "after_first_token": "time after the first token",
+}
+EXEMPLARS = 5
+
+
+def findings_of(
+    explained: Sequence[tuple[Episode, Explained, Investigation]], settings: CauseSettings
+) -> tuple[Finding, ...]:
+    """All findings, in the order given, ranked within each objective."""
+    found: list[Finding] = []
+    for episode, entry, investigation in explained:
+        chosen = _chosen(entry.explanations, settings)
+        saved = _rescue(entry, investigation, settings)
+        for rank, explanation in enumerate(chosen, start=1):
+            found.append(_finding(rank, explanation, entry, (episode, investigation, saved)))
+    return tuple(found)
+
+
+def _chosen(explanations: Sequence[Explanation], settings: CauseSettings) -> list[Explanation]:
+    """The first, and further ones with a cause of their own and at least a third of its strength."""
+    if not explanations:
+        return []
+    first = explanations[0]
+    rest = [
+        item
+        for item in explanations[1:]
+        if item.candidate is not None
+        and (first.candidate is None or item.candidate.key != first.candidate.key)
+        and (first.agreed or item.score >= first.score / 3)
+    ]
+    return [first, *rest][: settings.max_findings]
+
+
+def _rescue(entry: Explained, investigation: Investigation, settings: CauseSettings) -> Rescue | None:
+    scene = investigation.scene
+    if scene.basis == "none" or entry.goal.kind != "latency":
+        return None
+    return rescue(entry.inside.filter(pl.col("bad")), entry.goal, investigation.normals, settings)
+
+
+def _finding(
+    rank: int,
+    explanation: Explanation,
+    entry: Explained,
+    around: tuple[Episode, Investigation, Rescue | None],
+) -> Finding:
+    episode, investigation, saved = around
+    goal, scene, candidate = entry.goal, investigation.scene, explanation.candidate
+    segment = dict(candidate.segment) if candidate is not None else {}
+    bad = entry.inside.filter(pl.col("bad"))
+    window = _window(episode, entry, goal.kind)
+    share = dict(saved.shares).get(explanation.stage) if saved is not None else None
+    title = _title(explanation)
+    return Finding(
+        objective=goal.id,
+        verdict=goal.judged.verdict,
+        rank=rank,
+        stage=explanation.stage,
+        cause=candidate.cause if candidate is not None else None,
+        segment=segment,
+        moves_together=moves_together(scene.inside, candidate.segment, scene.rows.dimensions) if candidate else {},
+        window=_instants(window, scene.rows),
+        title=title,
+        says=_says(explanation, entry, goal.judged.says),
+        recommendations=[],
+        contraindicated=[],
+        untested=[],
+        evidence=_evidence(explanation, entry, saved),
+        share_of_bad=share,
+        structural_share=saved.structural if saved is not None else None,
+        confidence=_confidence(explanation, entry),
+        exemplars=_exemplars(bad, explanation),
+        incident=_incident(explanation, window, scene.rows),
+        n_bad=bad.height,
+    )
+
+
+def _window(episode: Episode, entry: Explained, kind: str) -> Interval:
+    if kind == "capacity" or entry.goal.per is not None:
+        return entry.interval
+    return episode.interval
+
+
+def _instants(interval: Interval, rows: Rows) -> tuple[str, str]:
+    return _iso(rows.start_ns + int(interval.start * 1e9)), _iso(rows.start_ns + int(interval.end * 1e9))
+
+
+def _iso(ns: int) -> str:
+    return datetime.fromtimestamp(round(ns / 1e9), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _title(explanation: Explanation) -> str:
+    stage = STAGE_WORDS.get(explanation.stage, explanation.stage)
+    if explanation.candidate is None:
+        return f"{stage[:1].upper()}{stage[1:]} grew; nothing that changed by itself explains it"
+    says = explanation.candidate.says
+    return f"{says[:1].upper()}{says[1:]}"
+
+
+def _says(explanation: Explanation, entry: Explained, verdict: str) -> str:
+    stage = STAGE_WORDS.get(explanation.stage, explanation.stage)
+    cause = explanation.candidate.says if explanation.candidate is not None else "no change that explains it was found"
+    excess = entry.excess
+    part = ""
+    if excess is not None and excess.share(explanation.stage) > 0:
+        part = f" ({excess.share(explanation.stage):.0%} of the growth among the slowest tenth)"
+    return f"{verdict} The stage is {stage}{part}: {cause}.".strip()
+
+
+def _evidence(explanation: Explanation, entry: Explained, saved: Rescue | None) -> list[Evidence]:
+    found = list(explanation.candidate.evidence) if explanation.candidate is not None else []
+    if entry.excess is not None:
+        for stage, value in entry.excess.stages[:4]:
+            if value > 0:
+                found.append(
+                    Evidence(
+                        f"mean {stage} time among the slowest tenth",
+                        entry.excess.inside[stage],
+                        entry.excess.normal[stage],
+                        "s",
+                        entry.excess.n,
+                    )
+                )
+    if saved is not None:
+        for stage, share in saved.shares[:3]:
+            if share > 0:
+                found.append(Evidence(f"bad requests that a normal {stage} saves", share, None, "ratio", saved.n))
+        found.append(Evidence("bad requests that no normal stage saves", saved.structural, None, "ratio", saved.n))
+    return found
+
+
+def _confidence(explanation: Explanation, entry: Explained) -> str:
+    if explanation.candidate is None or entry.inside.height < 60:
+        return "low"
+    if explanation.agreed or explanation.score < 0.1:
+        return "medium"
+    return "high"
+
+
+def _exemplars(bad: pl.DataFrame, explanation: Explanation) -> list[str]:
+    """Bad requests of the segment in which the stage took longest."""
+    candidate: Candidate | None = explanation.candidate
+    chosen = bad
+    if candidate is not None and candidate.segment:
+        inside = bad.filter(within([pair for pair in candidate.segment if pair[0] in bad.columns]))
+        chosen = inside if inside.height else bad
+    column = f"t_{explanation.stage}" if f"t_{explanation.stage}" in bad.columns else "value"
+    name = pl.coalesce("trace_id", "request_key")
+    return (
+        chosen.sort([column, "request_key"], descending=[True, False], nulls_last=True)
+        .head(EXEMPLARS)
+        .select(name)
+        .to_series()
+        .to_list()
+    )
+
+
+def _incident(explanation: Explanation, interval: Interval, rows: Rows) -> str | None:
+    if explanation.candidate is None:
+        return None
+    text = f"{explanation.candidate.key}|{rows.start_ns + int(interval.start * 1e9)}"
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

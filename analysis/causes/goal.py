@@ -1,0 +1,160 @@
+"""A breached or endangered objective as the method needs it.
+
+Input: ObjectiveResult records. Output: Goal (what counts as bad, over which requests, which stages its metric is made
+of) and the population of a goal as a frame with the columns `value` and `bad`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+import polars as pl
+
+from analysis.causes.rows import OUTER, Rows
+from analysis.result import ObjectiveResult
+from ingest.schema import NS_PER_S, STAGES
+
+Kind = Literal["latency", "failure", "cancel", "degraded", "cold", "cost", "capacity"]
+
+BEFORE_FIRST = (
+    "gateway",
+    "network",
+    "guardrail",
+    "retrieval",
+    "rerank",
+    "queue",
+    "prefill",
+    "before_first_token",
+    "unattributed",
+)
+PARTS: dict[str, tuple[str, ...]] = {
+    "ttft": BEFORE_FIRST,
+    "ttfa": (*BEFORE_FIRST, "decode", "after_first_token"),
+    "tpot": ("decode", "after_first_token"),
+    "itl_max": ("decode", "after_first_token"),
+    "overhead": tuple(stage for stage in OUTER if stage != "tool"),
+    "e2e": STAGES,
+    "perceived": STAGES,
+}
+KINDS: dict[str, Kind] = {
+    "error_rate": "failure",
+    "availability": "failure",
+    "timeout_rate": "failure",
+    "cancel_rate": "cancel",
+    "degraded_rate": "degraded",
+    "cold_start_rate": "cold",
+    "cost": "cost",
+    "cost_per_1k_tokens": "cost",
+    "cost_per_million_output_tokens": "cost",
+    "gpu_cost_per_million_output_tokens": "capacity",
+    "output_tokens_per_usd": "capacity",
+    "gpu_utilization": "capacity",
+    "mfu": "capacity",
+}
+
+
+@dataclass(frozen=True)
+class Goal:
+    """One objective with its breached windows, in seconds from the first request."""
+
+    id: str
+    metric: str
+    kind: Kind
+    where: tuple[tuple[str, tuple[str, ...]], ...]
+    statistic: str | None
+    target: float | None
+    threshold: float | None  # seconds, ratio or USD; None where it depends on the length
+    per: str | None
+    parts: tuple[str, ...]
+    windows: tuple[tuple[float, float], ...]
+    judged: ObjectiveResult
+
+    @property
+    def flag(self) -> str:
+        """Column of the verdict, for objectives whose threshold is no number."""
+        return f"bad:{self.id}"
+
+    def value(self, rows: Rows) -> pl.Expr:
+        if self.metric in ("cost", "cost_per_1k_tokens", "cost_per_million_output_tokens"):
+            return pl.col("cost_pico") / 1e12
+        for name in (f"m_{self.metric}", f"t_{self.metric}"):
+            if name in rows.frame.columns:
+                return pl.col(name)
+        return pl.lit(None, dtype=pl.Float64)
+
+    def bad(self, rows: Rows) -> pl.Expr:
+        if self.flag in rows.frame.columns:
+            return pl.col(self.flag)
+        if self.kind == "failure":
+            return pl.col("status_class") == "timeout" if self.metric == "timeout_rate" else pl.col("failed")
+        if self.kind == "cancel":
+            return pl.col("cancelled")
+        if self.kind == "degraded":
+            return pl.col("degraded").fill_null(value=False)
+        if self.kind == "cold":
+            return pl.col("cold_start").cast(pl.String) == "true"
+        return self.value(rows) > (self.threshold if self.threshold is not None else float("inf"))
+
+
+def goals_of(judged: Sequence[ObjectiveResult], start_ns: int, end_s: float) -> tuple[Goal, ...]:
+    """Goals of all breached and endangered objectives that rest on requests, in the order given."""
+    found = []
+    for result in judged:
+        if result.verdict not in ("breached", "endangered"):
+            continue
+        metric = leading_metric(result)
+        found.append(
+            Goal(
+                id=result.id,
+                metric=metric,
+                kind=KINDS.get(metric, "latency"),
+                where=tuple(sorted((name, tuple(values)) for name, values in result.where.items())),
+                statistic=result.statistic,
+                target=result.target,
+                threshold=result.threshold if isinstance(result.threshold, (int, float)) else None,
+                per=result.per,
+                parts=PARTS.get(metric, (metric,) if metric in STAGES else STAGES),
+                windows=_windows(result, start_ns, end_s),
+                judged=result,
+            )
+        )
+    return tuple(found)
+
+
+def leading_metric(result: ObjectiveResult) -> str:
+    """The metric of an objective; of a joint one, that of the clause which most requests break."""
+    if not result.clauses:
+        return result.metric
+    return max(result.clauses, key=lambda clause: (clause.applicable - clause.kept, clause.metric)).metric
+
+
+def _windows(result: ObjectiveResult, start_ns: int, end_s: float) -> tuple[tuple[float, float], ...]:
+    """Breached windows; the whole selection where the objective has none, or is only endangered."""
+    found = set()
+    for window in result.windows:
+        if window.verdict == "breached" and window.start is not None and window.end is not None:
+            start, end = (_ns(text) for text in (window.start, window.end))
+            found.add(((start - start_ns) / NS_PER_S, min((end - start_ns) / NS_PER_S, end_s)))
+    return tuple(sorted(found)) or ((0.0, end_s),)
+
+
+def _ns(text: str) -> int:
+    return round(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()) * NS_PER_S
+
+
+def population(rows: Rows, goal: Goal, frame: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Requests that the objective judges, with `value` and `bad`; failures only where it counts them."""
+    chosen = (rows.frame if frame is None else frame).lazy()
+    for name, values in goal.where:
+        if name in rows.absent or name not in rows.frame.columns:
+            continue
+        chosen = chosen.filter(pl.col(name).cast(pl.String).is_in(list(values)))
+    chosen = chosen.with_columns(value=goal.value(rows), bad=goal.bad(rows))
+    if goal.flag in rows.frame.columns:
+        return chosen.filter(pl.col("bad").is_not_null()).collect()
+    if goal.kind in ("failure", "cancel", "degraded", "cold"):
+        return chosen.filter(pl.col("status_class") != "rejected").collect()
+    return chosen.filter(pl.col("ok") & pl.col("value").is_not_null()).collect()

@@ -1,0 +1,142 @@
+"""Request rows as the method reads them.
+
+Input: the measured and priced frame of a selection (canonical columns of ingest/schema.REQUESTS, metric columns in
+seconds, `cost_pico`). Output: Rows, the same requests with a clock in seconds, stage times in float seconds under
+`t_<stage>`, dimensions as text, `pool`, and the names of the columns that no request carries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from ingest.schema import NS_PER_S, STAGES
+
+FAILED = ("error", "timeout", "shed", "truncated")
+OUTER = ("gateway", "network", "guardrail", "retrieval", "rerank", "tool", "postprocess", "unattributed")
+ENGINE = ("queue", "prefill", "decode", "before_first_token", "after_first_token", "model")
+
+DIMENSIONS = (
+    "replica",
+    "model",
+    "requested_model",
+    "deployment_version",
+    "region",
+    "tenant",
+    "scenario",
+    "cache_state",
+    "cold_start",
+    "streaming",
+    "route",
+    "provider",
+    "input_bucket",
+    "output_bucket",
+    "user",
+)
+FIGURES = (
+    "input_tokens",
+    "cached_input_tokens",
+    "output_tokens",
+    "reasoning_tokens",
+    "llm_calls",
+    "tool_calls",
+    "attempts",
+    "batch_size",
+    "queue_depth",
+    "kv_cache_usage",
+    "preemptions",
+    "cost_pico",
+    "http_status",
+)
+DRIVERS = ("uncached_input_pico", "cached_input_pico", "output_pico")
+KEPT = ("request_key", "trace_id", "status_class", "error_type", "finish_reason", "degraded", "response_cached")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Requests with a known start, sorted by it; `absent` names the columns that no request carries, as in the schema."""
+
+    frame: pl.DataFrame
+    absent: frozenset[str]
+    dimensions: tuple[str, ...]
+    start_ns: int
+    end_ns: int
+    sampling_rate: float
+
+    def has(self, *columns: str) -> bool:
+        return not any(column in self.absent for column in columns)
+
+    def missing(self, *columns: str) -> list[str]:
+        return [column for column in columns if column in self.absent]
+
+
+def prepare(frame: pl.DataFrame, promoted: tuple[str, ...] = ()) -> Rows:
+    """Rows of a selection, requests without a start left out.
+
+    Shape: (n_requests, columns of the measured frame), any order.
+    """
+    dimensions = tuple(dict.fromkeys((*DIMENSIONS, *promoted)))
+    timed = frame.filter(pl.col("started_ns").is_not_null()) if "started_ns" in frame.columns else frame.clear()
+    wanted = [*dimensions, *FIGURES, *(f"{stage}_ns" for stage in STAGES), "itl_max_ns"]
+    absent = {name for name in wanted if name not in timed.columns or timed[name].null_count() == timed.height}
+    if "batch_size" not in absent and (timed["batch_size"].max() or 0.0) == 0.0:
+        absent.add("batch_size")  # a batch of none cannot make a token: a source that writes 0 has not measured it
+    known = [name for name in dimensions if name not in absent]
+    rate = timed["sampling_rate"].mean() if "sampling_rate" in timed.columns and timed.height else 1.0
+    start = int(timed["started_ns"].min() or 0) if timed.height else 0  # type: ignore[arg-type]
+    clock = ((pl.col("started_ns") - start) / NS_PER_S).alias("at")
+    prepared = timed.select(
+        clock,
+        *(_carried(timed, name) for name in (*FIGURES, *KEPT)),
+        *(pl.col(name).cast(pl.String).cast(pl.Categorical) for name in known),
+        *_metrics(timed),
+        *(_seconds(timed, stage) for stage in STAGES),
+        _seconds(timed, "itl_max"),
+        *(pl.col(name) for name in timed.columns if name in DRIVERS or name.startswith("bad:")),
+        pl.col("status_class").is_in(FAILED).alias("failed"),
+        (pl.col("status_class") == "ok").alias("ok"),
+        (pl.col("status_class") == "cancelled").alias("cancelled"),
+    ).sort("at")
+    prepared = prepared.with_columns(_pool(known), _uncached(absent))
+    last = float(prepared["at"].max() or 0.0) if prepared.height else 0.0  # type: ignore[arg-type]
+    return Rows(
+        frame=prepared,
+        absent=frozenset(absent),
+        dimensions=tuple(known),
+        start_ns=start,
+        end_ns=start + int(last * NS_PER_S) + 1,
+        sampling_rate=float(rate) if isinstance(rate, (int, float)) and rate else 1.0,
+    )
+
+
+def _carried(frame: pl.DataFrame, name: str) -> pl.Expr:
+    if name in frame.columns:
+        return pl.col(name)
+    return pl.lit(None, dtype=pl.Float64 if name in FIGURES else pl.String).alias(name)
+
+
+def _metrics(frame: pl.DataFrame) -> list[pl.Expr]:
+    """Metric columns (float seconds, ratios, counts) of the measured frame, under `m_<metric>`."""
+    return [pl.col(name).alias(f"m_{name}") for name, dtype in frame.schema.items() if dtype == pl.Float64]
+
+
+def _seconds(frame: pl.DataFrame, stage: str) -> pl.Expr:
+    name = f"{stage}_ns"
+    if name not in frame.columns:
+        return pl.lit(None, dtype=pl.Float64).alias(f"t_{stage}")
+    return (pl.col(name) / NS_PER_S).alias(f"t_{stage}")
+
+
+def _pool(known: list[str]) -> pl.Expr:
+    """Replicas that share traffic: one model in one region, as far as the columns say."""
+    parts = [name for name in ("model", "region") if name in known]
+    if not parts:
+        return pl.lit("all").cast(pl.Categorical).alias("pool")
+    text = [pl.col(name).cast(pl.String).fill_null("?") for name in parts]
+    return pl.concat_str(text, separator="|").cast(pl.Categorical).alias("pool")
+
+
+def _uncached(absent: set[str]) -> pl.Expr:
+    cached = pl.lit(0) if "cached_input_tokens" in absent else pl.col("cached_input_tokens").fill_null(0)
+    return (pl.col("input_tokens") - cached).cast(pl.Float64).alias("uncached")
