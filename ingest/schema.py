@@ -59,6 +59,20 @@ class Column:
         return POLARS_TYPES[self.kind]
 
 
+SPAN_FIELDS: dict[Kind, str] = {  # fields of spans picked from attributes, names set apart by blanks
+    "text": """own_id response_id call_id provider provider_model model request_model model_group routed_model parameters
+        usage_langfuse usage_mlflow usage_litellm service_tier first_at queue_text inference_text total_text
+        per_token_text finish_reason level error_type error_code thread_error outcome user tenant metadata team session
+        scenario workflow agent trace_name route region deployment_version replica cost_langfuse cost_mlflow
+        operation kind_ai_sdk kind_logfire rank""",
+    "int": """input_tokens output_tokens cached_input_tokens cache_write_tokens reasoning_tokens audio_input_tokens
+        audio_output_tokens sequences http_status other_status retries""",
+    "float": """first_s first_engine_s first_emitter first_ms first_us caller_ttft_ms queue_s prefill_s decode_s total_s
+        kv_transfer_s batch_size queue_depth kv_cache_usage preemptions itl_max_s""",
+    "bool": "streaming degraded cold_start",
+    "money": "cost",
+}
+
 STAGES: tuple[str, ...] = (  # in the order of time, as charts and tables show them
     "gateway",
     "network",
@@ -222,6 +236,50 @@ CALLS: tuple[Column, ...] = (
     Column("error_type", "text", "class of the error as the source names it"),
     Column("finish_reason", "text", "finish reason, lower case"),
     Column("source_cost_usd", "money", "cost as the source states it", "USD"),
+)
+
+SPANS: tuple[Column, ...] = (
+    Column("trace_id", "text", "32 lower-case hex digits"),
+    Column("span_id", "text", "16 lower-case hex digits"),
+    Column("parent_id", "text", "span id of the parent; null for a root"),
+    Column("upload_id", "text", "upload whose telling of the span stands here", required=True),
+    Column("source", "text", "format the span was read from"),
+    Column("name", "text", "name of the span"),
+    Column("kind", "int", "1 internal, 2 server, 3 client, 4 producer, 5 consumer"),
+    Column("started_ns", "int", "start", "ns since 1970 UTC"),
+    Column("ended_ns", "int", "end; null while the span is open", "ns since 1970 UTC"),
+    Column("status_code", "int", "0 unset, 1 ok, 2 error"),
+    Column("scope", "text", "instrumentation scope"),
+    Column("class", "text", "what kind of step it is (ingest/formats/stages)"),
+    Column("emitter", "text", "whose convention the class was judged by"),
+    Column("marks", "int", "bits: encoding and telling (ingest/store/span_columns.MARKS)"),
+    Column("n_attributes", "int", "attributes told"),
+    Column("content_key", "int", "hash of what was told: equal for equal tellings"),
+    Column("sampling_rate", "float", "share of traces that the source kept", "ratio"),
+    Column("service", "text", "service name of the resource"),
+    Column("resource_namespace", "text", "service namespace of the resource"),
+    Column("resource_region", "text", "region of the resource"),
+    Column("resource_version", "text", "service version of the resource"),
+    Column("resource_replica", "text", "instance or pod of the resource"),
+    Column("event_first_ns", "int", "first first-token event", "ns since 1970 UTC"),
+    Column("event_gap_ns", "int", "longest gap between two chunk events", "ns"),
+    Column("event_error", "text", "type of the recorded exception"),
+    Column("event_finish", "text", "finish reason told by an event"),
+    Column("slice_from_ns", "int", "begin of a slice told by a pair of events", "ns since 1970 UTC"),
+    Column("slice_to_ns", "int", "end of that slice", "ns since 1970 UTC"),
+    *(  # fields picked from attributes, as told and not yet judged (ingest/formats/attributes.PICKS)
+        Column(name, kind, "attribute as told") for kind, names in SPAN_FIELDS.items() for name in names.split()
+    ),
+    Column("dimensions", "json", "promoted attributes, as one JSON object of text"),
+    Column("attributes", "json", "attributes that no column holds, without prompts, answers and credentials"),
+    Column("raw_names", "texts", "attribute names of a span whose list of names is not yet learned; else null"),
+    Column("raw_values", "texts", "their values"),
+    Column("refused", "text", "why the span cannot be; null in every stored span"),
+    Column("head", "text", "first characters of a refused span"),
+)
+
+PENDING_TRACES: tuple[Column, ...] = (
+    Column("trace_id", "text", "trace that got or lost a span since its request was last made", required=True),
 )
 
 REPLICA_HOURS: tuple[Column, ...] = (

@@ -30,6 +30,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "requests": schema.REQUESTS,
     "calls": schema.CALLS,
     "replica_hours": schema.REPLICA_HOURS,
+    "spans": schema.SPANS,
+    "pending_traces": schema.PENDING_TRACES,
     "reports": schema.REPORTS,
     "jobs": schema.JOBS,
 }
