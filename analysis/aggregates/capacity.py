@@ -65,17 +65,14 @@ def _loaded(replica_hours: pl.DataFrame, selection: Selection, fleet: Fleet | No
     for name in OF_A_REPLICA:
         values = [value for dimension, value in selection.where if dimension == name]
         rows = rows.filter(pl.col(name).is_in(values)) if values else rows
-    rows = rows.with_columns(
-        pl.col("cost_usd").alias("_stated"),
-        pl.Series("_rate", _rates(rows, fleet), dtype=pl.Int64),
-        _overlap(selection).alias("_overlap"),
-    ).filter(pl.col("_overlap") > 0)
+    rows = priced_hours(rows, fleet).with_columns(_overlap(selection).alias("_overlap")).filter(pl.col("_overlap") > 0)
     share = pl.col("_overlap") / _HOUR_NS  # of times, which are floats; money is cut by integers below
     up_us = (pl.col("up_s") * _US).round().cast(pl.Int64)
-    whole = pl.coalesce("_stated", _product(pl.col("_rate"), up_us, 3600 * _US))
-    busy_us = pl.min_horizontal((pl.col("busy_s") * _US).round().cast(pl.Int64), up_us)
+    busy_us = (pl.col("busy_s") * _US).round().cast(pl.Int64)
     cut = rows.with_columns(
-        _product(whole, pl.col("_overlap"), _HOUR_NS).alias("cost_pico"), up_us.alias("_up"), busy_us.alias("_busy")
+        _product(pl.col("cost_usd"), pl.col("_overlap"), _HOUR_NS).alias("cost_pico"),
+        up_us.alias("_up"),
+        pl.when(busy_us > up_us).then(up_us).otherwise(busy_us).alias("_busy"),
     )
     idle = (
         pl.when(pl.col("_up") > 0)
@@ -94,13 +91,24 @@ def _loaded(replica_hours: pl.DataFrame, selection: Selection, fleet: Fleet | No
     )  # fmt: skip
 
 
-def _rates(rows: pl.DataFrame, fleet: Fleet | None) -> list[int | None]:
+def priced_hours(replica_hours: pl.DataFrame, fleet: Fleet | None) -> pl.DataFrame:
+    """Replica hours whose empty `cost_usd` is filled from the fleet file: rate x time up; order and columns kept."""
+    if fleet is None:
+        return replica_hours
+    up_us = (pl.col("up_s") * _US).round().cast(pl.Int64)
+    return (
+        replica_hours.with_columns(pl.Series("_rate", _rates(replica_hours, fleet), dtype=pl.Int64))
+        .with_columns(pl.coalesce("cost_usd", _product(pl.col("_rate"), up_us, 3600 * _US)).alias("cost_usd"))
+        .drop("_rate")
+    )
+
+
+def _rates(rows: pl.DataFrame, fleet: Fleet) -> list[int | None]:
     """Pico-USD per hour of each row's replica by the fleet file."""
     known: dict[tuple[str, str | None], int | None] = {}
-    if fleet is not None:
-        for replica, model in rows.select("replica", "model").unique().iter_rows():
-            rate = fleet.rate(replica, model)
-            known[replica, model] = None if rate is None else int((rate * PICO).to_integral_value())
+    for replica, model in rows.select("replica", "model").unique().iter_rows():
+        rate = fleet.rate(replica, model)
+        known[replica, model] = None if rate is None else _whole(rate * PICO)
     return [known.get(pair) for pair in rows.select("replica", "model").iter_rows()]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 import polars as pl
 
@@ -15,7 +16,7 @@ def ns(text: str) -> int:
     return to_ns(datetime.fromisoformat(text))
 
 
-def requests(*rows: dict[str, object]) -> pl.DataFrame:
+def requests(*rows: dict[str, Any]) -> pl.DataFrame:
     """Requests of the store; what is not given is null, except key, status, sampling rate and source."""
     full = [
         {
@@ -33,17 +34,17 @@ def requests(*rows: dict[str, object]) -> pl.DataFrame:
     return _frame(full, polars_schema(REQUESTS))
 
 
-def calls(*rows: dict[str, object]) -> pl.DataFrame:
+def calls(*rows: dict[str, Any]) -> pl.DataFrame:
     """Calls of the store; the index counts up where it is not given."""
     full = [{"call_index": number, "upload_id": "u", "status_class": "ok", **row} for number, row in enumerate(rows)]
     return _frame(full, polars_schema(CALLS))
 
 
-def replica_hours(*rows: dict[str, object]) -> pl.DataFrame:
+def replica_hours(*rows: dict[str, Any]) -> pl.DataFrame:
     return _frame([{"upload_id": "u", **row} for row in rows], polars_schema(REPLICA_HOURS))
 
 
-def _frame(rows: list[dict[str, object]], schema: dict[str, pl.DataType]) -> pl.DataFrame:
+def _frame(rows: list[dict[str, Any]], schema: dict[str, pl.DataType]) -> pl.DataFrame:
     blank = dict.fromkeys(schema)
     unknown = {name for row in rows for name in row} - set(schema)
     assert not unknown, f"no such column: {unknown}"
