@@ -106,7 +106,7 @@ class SourceColumn:
     `column`: a name of schema.REQUESTS, or one that columns are worked out from: `first_output_ns` (an instant),
     `tpot_ns`, `status` (text or HTTP status), `retries`. `names`: a dot leads into a JSON object, unless the source
     has a column of the whole name. `unit`: of a duration; "time" is an instant, ISO text or an epoch number whose unit
-    all rows decide. `is_zero_absent`: the source writes 0 where it measured nothing.
+    all rows decide. `is_zero_absent`: the source writes 0 where it measured nothing. `prefix` goes before a text.
     Several entries of one column are alternatives, best first.
     """
 
@@ -114,6 +114,7 @@ class SourceColumn:
     names: tuple[str, ...]
     unit: Literal["", "s", "ms", "us", "ns", "time"] = ""
     is_zero_absent: bool = False
+    prefix: str = ""
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,8 @@ class FlatReader:
     It is given the head with `columns` set to all names that occur in the source. `table`: where the rows go.
     `key`: "trace" where a trace id is one request in every form of the source, else "row": request id and start, and
     where there is no id the content of the row. `vantage`: where times were measured. `generation_basis`: how a stated
-    generation time was measured.
+    generation time was measured. `redundant`: columns that say nothing further. `constants`: text columns that are the
+    same in every row and no source column gives (a scenario that only the file's name tells).
     """
 
     columns: Callable[[Head], tuple[SourceColumn, ...]]
@@ -131,6 +133,8 @@ class FlatReader:
     key: Literal["trace", "row"] = "row"
     vantage: str | None = None
     generation_basis: Literal["engine", "last_token", "response_end"] = "last_token"
+    redundant: tuple[str, ...] = ()
+    constants: Callable[[Head], Mapping[str, str]] = lambda head: {}  # noqa: E731, ARG005
 
 
 @dataclass(frozen=True)

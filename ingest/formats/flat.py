@@ -1,0 +1,112 @@
+"""Own flat tables: one request per row, as JSON lines, CSV in any delimiter, or Parquet, under a house's own names.
+
+Columns are recognized by name (flat_names), or told by the mapping file. Source: format page, sections 2 and 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Names
+
+from ingest.formats import flat_names as known
+from ingest.formats.contract import FlatReader, Format, Head, SourceColumn
+from ingest.mapping import FIELDS, Mapping
+
+_BY_NAME: dict[str, tuple[str, int]] = {  # plain name -> (canonical column, rank)
+    name: (column, rank)
+    for table in (known.TEXTS, known.FLAGS, known.COUNTS, known.FIGURES)
+    for column, names in table.items()
+    for rank, name in enumerate(names)
+}
+_TIMES: dict[str, tuple[str, int]] = {
+    name: (column, rank) for column, names in known.TIMES.items() for rank, name in enumerate(names)
+}
+_DURATIONS: dict[str, tuple[str, int]] = {
+    name: (column, rank) for column, names in known.DURATIONS.items() for rank, name in enumerate(names)
+}
+_NESTED = tuple(name for name in _BY_NAME if "." in name)
+
+
+def columns(head: Head) -> tuple[SourceColumn, ...]:
+    """Canonical columns of a table by the names of its columns, best first within one canonical column."""
+    found: list[tuple[str, int, SourceColumn]] = []
+    by_plain: dict[str, str] = {}
+    for name in head.columns:
+        by_plain.setdefault(known.plain(name), name)
+    for plain, name in by_plain.items():
+        column = _recognized(plain, name)
+        if column is not None:
+            found.append(column)
+    for nested in _NESTED:
+        outer, _, inner = nested.partition(".")
+        if outer in by_plain and nested not in by_plain:
+            column_name, rank = _BY_NAME[nested]
+            found.append((column_name, rank, SourceColumn(column_name, (f"{by_plain[outer]}.{inner}",))))
+    found.sort(key=lambda item: (item[0], item[1], item[2].names))
+    return tuple(column for _, _, column in found)
+
+
+def _recognized(plain: str, name: str) -> tuple[str, int, SourceColumn] | None:
+    if plain in _BY_NAME:
+        column, rank = _BY_NAME[plain]
+        return column, rank, SourceColumn(column, (name,))
+    bare, unit = known.split_unit(plain)
+    if plain in _TIMES or (unit and bare in _TIMES):
+        column, rank = _TIMES[plain if plain in _TIMES else bare]
+        return column, rank, SourceColumn(column, (name,), "time")
+    if unit:
+        for base in (bare, known.without_filler(bare)):
+            if base in _DURATIONS:
+                column, rank = _DURATIONS[base]
+                return column, rank, SourceColumn(column, (name,), unit)
+    return None
+
+
+def mapped(mapping: Mapping) -> tuple[SourceColumn, ...]:
+    """Columns told by the mapping file; an instant is read as time, a duration takes the unit told or in its name."""
+    found = []
+    for short, source in mapping.columns.items():
+        column = FIELDS[short]
+        if column in ("started_ns", "ended_ns", "first_output_ns"):
+            found.append(SourceColumn(column, (source.name,), "time"))
+        elif column.endswith("_ns"):
+            unit = source.unit or known.split_unit(known.plain(source.name))[1] or ""
+            found.append(SourceColumn(column, (source.name,), unit))
+        elif short == "tpot":
+            unit = source.unit or known.split_unit(known.plain(source.name))[1] or ""
+            found.append(SourceColumn("tpot_ns", (source.name,), unit))
+        elif short == "first_output":
+            found.append(SourceColumn("first_output_ns", (source.name,), "time"))
+        else:
+            found.append(SourceColumn(column, (source.name,)))
+    return tuple(found)
+
+
+def without_unit(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of durations that tell no unit, for which a mapping is needed."""
+    return tuple(
+        name for name in names if (plain := known.plain(name)) in _DURATIONS and plain not in (*_BY_NAME, *_TIMES)
+    )
+
+
+def sniff(head: Head) -> float:
+    """A table is one of requests if it has tokens or durations, and a time, an id or a model."""
+    if head.shape not in ("json_lines", "csv", "parquet"):
+        return 0.0
+    names = head.columns or tuple(sorted({key.split(".")[0] for key in head.keys}))
+    found = {column.column for column in columns(Head(head.name, head.shape, b"", columns=names))}
+    return 0.3 if _is_request(dict.fromkeys(found, "")) else 0.0
+
+
+def _is_request(found: Names[str, str]) -> bool:
+    measures = {"input_tokens", "output_tokens", *(f"{name}" for name in known.DURATIONS)}
+    anchors = {"started_ns", "ended_ns", "request_id", "trace_id", "model", "http_status"}
+    return bool(measures & set(found)) and bool(anchors & set(found))
+
+
+FORMAT = Format(
+    name="flat",
+    title="Request table",
+    says="one request per row as JSON lines, CSV or Parquet; columns by name or by a mapping file",
+    sniff=sniff,
+    reader=FlatReader(columns),
+)
