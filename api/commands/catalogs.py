@@ -1,0 +1,60 @@
+"""tailwise formats, metrics, rules, explain: what there is, and what an id means.
+
+Input: the catalogs of the rooms. Output: tables and entries at the prompt.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from typing import Annotated
+
+import typer
+from ingest.formats.catalog import FORMATS
+
+from analysis.metrics.catalog import METRICS
+from analysis.metrics.metric import Metric
+from api.commands.words import entry_lines, table_lines
+from ingest.errors import NotFound
+from ingest.formats.contract import Format, Refusal
+
+
+def formats() -> None:
+    """List the formats that can be read."""
+    rows = [[item.name, "no" if isinstance(item.reader, Refusal) else "yes", item.title] for item in FORMATS]
+    _print(table_lines(["FORMAT", "READ", "WHAT IT IS"], rows, figures=0))
+
+
+def metrics() -> None:
+    """List the metrics that objectives can use."""
+    rows = [[item.id, item.unit.value, item.kind.value, item.title] for item in METRICS]
+    _print(table_lines(["METRIC", "UNIT", "KIND", "TITLE"], rows, figures=0))
+
+
+def explain(entry_id: Annotated[str, typer.Argument(metavar="ID", help="Of a metric, a format or a rule.")]) -> None:
+    """Say what a metric, a format or a rule means, where it comes from, and what it needs."""
+    entries = {item.id: _metric(item) for item in METRICS} | {item.name: _format(item) for item in FORMATS}
+    if entry_id not in entries:
+        near = difflib.get_close_matches(entry_id, entries, 1)
+        hint = f'Did you mean "{near[0]}"?' if near else "tailwise metrics, formats and rules list what there is"
+        raise NotFound(f'nothing is called "{entry_id}". {hint}')
+    _print(entry_lines(*entries[entry_id]))
+
+
+def _metric(metric: Metric) -> tuple[str, dict[str, str]]:
+    return f"{metric.id}: {metric.title}", {
+        "means": metric.says,
+        "unit": metric.unit.value,
+        "better": metric.better.value,
+        "needs": ", ".join(metric.needs),
+        "source": metric.source,
+    }
+
+
+def _format(item: Format) -> tuple[str, dict[str, str]]:
+    refused = isinstance(item.reader, Refusal)
+    return f"{item.name}: {item.title}", {"says": item.says, "read": "no" if refused else "yes"}
+
+
+def _print(lines: list[str]) -> None:
+    sys.stdout.write("\n".join(lines) + "\n")

@@ -1,0 +1,58 @@
+"""tailwise costs: who spent what.
+
+Input: paths or a store, dimensions. Output: a table at the prompt, or a file that other tools import.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import typer
+
+from api.commands.console import say
+from api.commands.desk import open_desk, question_of
+from api.commands.options import READING, Asking, with_options
+from api.commands.report import put
+from api.commands.words import cost_lines
+from ingest.errors import ConfigError
+from reports.writers.cost_table import write_costs
+
+BINARY = ("parquet", "xlsx")
+
+
+@dataclass(frozen=True)
+class CostAsking(Asking):
+    """As elsewhere, but that --format is the form of the answer here."""
+
+    format: Annotated[
+        str | None,
+        typer.Option("--input-format", help="Format of the input; default by content.", rich_help_panel=READING),
+    ] = None
+
+
+@with_options(CostAsking)
+def costs(
+    asking: CostAsking,
+    by: Annotated[str, typer.Option(help="Dimensions, separated by commas.")] = "user",
+    form: Annotated[
+        Literal["table", "csv", "parquet", "xlsx"], typer.Option("--format", help="Form of the answer.")
+    ] = ("table"),
+    output: Annotated[str | None, typer.Option("-o", "--output", help="File; default standard output.")] = None,
+) -> None:
+    """Show what requests cost, by any dimensions; the rows add up to the total."""
+    names = [name.strip() for name in by.split(",") if name.strip()]
+    if form in BINARY and output is None:
+        raise ConfigError(f"{form} is no text; give -o costs.{form}")
+    with open_desk(asking) as opened:
+        found = opened.desk.costs(question_of(asking), names)
+    if form == "table":
+        content = ("\n".join(cost_lines(found)) + "\n").encode()
+    else:
+        content = write_costs(found, form)
+    written = put(content, output or "-")
+    if written is not None:
+        say(f"written: {written}")
+    sys.stdout.flush()
+    opened.end()

@@ -1,0 +1,139 @@
+"""Where a command's question is answered: in this process, or by a running server.
+
+Input: options. Output: a Desk that loads, answers and prices; the commands do not know which one it is.
+"""
+
+from __future__ import annotations
+
+import glob
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+import typer
+
+from analysis.result import AnalysisResult, Costs
+from api.commands.console import progress, show_receipts
+from api.commands.options import Asking, Reading, settings_of
+from api.problems import EXIT_REJECTED
+from api.question import Books, Question
+from api.remote import RemoteDesk
+from api.service import Service
+from api.settings import Settings
+from ingest.errors import ConfigError, InputError
+from ingest.load import load_paths
+from ingest.receipts import LoadOptions, Receipt
+from ingest.selection import Selection
+from ingest.store.database import Store, StoreSettings
+
+
+class Desk(Protocol):
+    """Answers questions about what was loaded."""
+
+    def load(self, paths: Sequence[str], options: LoadOptions) -> list[Receipt]: ...
+    def analyze(self, question: Question) -> AnalysisResult: ...
+    def costs(self, question: Question, by: Sequence[str]) -> Costs: ...
+
+
+class LocalDesk:
+    """The rooms of this process over one store, and a second one for what it is compared with."""
+
+    def __init__(self, service: Service, baseline: Store | None) -> None:
+        self._service = service
+        self._baseline = baseline
+
+    def load(self, paths: Sequence[str], options: LoadOptions) -> list[Receipt]:
+        with progress("reading") as tell:
+            receipts = load_paths(paths, self._service.store, options, progress=tell)
+        self._service.changed()
+        return receipts
+
+    def analyze(self, question: Question) -> AnalysisResult:
+        if self._baseline is None:
+            return self._service.analyze(question)
+        zone = self._service.timezone(question)
+        return self._service.analyze(question, (self._baseline, Selection(where=question.where, timezone=zone)))
+
+    def costs(self, question: Question, by: Sequence[str]) -> Costs:
+        return self._service.costs(question, by)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A desk with what was loaded into it."""
+
+    desk: Desk
+    receipts: list[Receipt]
+    strict: bool
+
+    def end(self) -> None:
+        """Leave with the exit code of rejected rows, if that was asked for."""
+        if self.strict and any(receipt.rejected for receipt in self.receipts):
+            raise typer.Exit(EXIT_REJECTED)
+
+
+@contextmanager
+def open_desk(reading: Reading, compare_with: Sequence[str] = ()) -> Iterator[Opened]:
+    """A desk with the paths loaded and their receipts shown.
+
+    Raises:
+        ConfigError: options contradict one another.
+        InputError: nothing of the paths could be read.
+    """
+    reading.check()
+    settings = settings_of()
+    options = reading.options(settings)
+    with ExitStack() as stack:
+        if reading.server:
+            if compare_with:
+                raise ConfigError("a server compares with what it holds; give --week, or --from and --to, instead")
+            desk: Desk = stack.enter_context(RemoteDesk.open(reading.server))
+        else:
+            store = stack.enter_context(_open_store(reading.store, reading.paths or (), settings))
+            baseline = None
+            if compare_with:
+                baseline = stack.enter_context(_open_store(None, compare_with, settings))
+                load_into(LocalDesk(Service(baseline), None), compare_with, replace(options, sampling_rate=None))
+            books = Books(settings.objectives, settings.prices, settings.fleet)
+            desk = LocalDesk(Service(store, books, timezone=settings.timezone), baseline)
+        receipts = load_into(desk, reading.paths, options) if reading.paths else []
+        yield Opened(desk, receipts, reading.strict)
+
+
+def load_into(desk: Desk, paths: Sequence[str], options: LoadOptions) -> list[Receipt]:
+    """Receipts of the paths, shown.
+
+    Raises:
+        InputError: no file of them could be read.
+    """
+    receipts = desk.load(paths, options)
+    show_receipts(receipts)
+    if not any(receipt.state == "done" for receipt in receipts):
+        hint = "tailwise formats lists what can be read; tailwise inspect PATH says what was tried"
+        raise InputError(f"nothing could be read of {' '.join(map(str, paths))}", code="nothing_read", hint=hint)
+    return receipts
+
+
+def question_of(asking: Asking) -> Question:
+    """The question of the options, with the command that asks it."""
+    return asking.question(shlex.join(["tailwise", *sys.argv[1:]]))
+
+
+def _open_store(path: Path | None, paths: Sequence[str], settings: Settings) -> AbstractContextManager[Store]:
+    return Store.open(path, StoreSettings(folders_of(paths), settings.threads, settings.memory_limit))
+
+
+def folders_of(paths: Sequence[str]) -> tuple[Path, ...]:
+    """The folders that hold the paths: all that SQL may read."""
+    folders: dict[Path, None] = {}
+    for path in paths:
+        if path == "-":
+            continue
+        for found in glob.glob(path, recursive=True) or [path]:
+            place = Path(found)
+            folders[(place if place.is_dir() else place.parent).resolve()] = None
+    return tuple(folders)

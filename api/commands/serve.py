@@ -1,0 +1,104 @@
+"""tailwise serve: the HTTP door.
+
+Input: settings. Output: a server that holds the store until it is stopped.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import structlog
+import typer
+
+from api.commands.console import say
+from api.problems import EXIT_FAILED
+from api.settings import Settings, read_settings
+from ingest.errors import StateError
+
+STOP_S = 30  # for answers under way when the server is told to stop
+
+
+def serve(
+    *,
+    store: Annotated[Path | None, typer.Option(help="The store's file; made if it is not there.")] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen at.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen at; 0 takes a free one.")] = None,
+    objectives: Annotated[Path | None, typer.Option(help="objectives.yaml or OpenSLO.")] = None,
+    prices: Annotated[Path | None, typer.Option(help="prices.yaml.")] = None,
+    fleet: Annotated[Path | None, typer.Option(help="fleet.yaml.")] = None,
+    mapping: Annotated[Path | None, typer.Option(help="mapping.yaml.")] = None,
+    timezone: Annotated[str | None, typer.Option(help="IANA zone of weeks, days and hours.")] = None,
+    config: Annotated[Path | None, typer.Option(help="Settings file; default tailwise.yaml where it stands.")] = None,
+) -> None:
+    """Serve the page, the API and the OTLP receiver until stopped."""
+    flags = {
+        "store": store,
+        "host": host,
+        "port": port,
+        "objectives": objectives,
+        "prices": prices,
+        "fleet": fleet,
+        "mapping": mapping,
+        "timezone": timezone,
+    }
+    run_server(read_settings(flags, file=config))
+
+
+def run_server(settings: Settings) -> None:
+    """Serve until stopped; the address is told once it can be asked.
+
+    Raises:
+        StateError: the address is taken.
+    """
+    import uvicorn
+
+    from api.app import create_app
+
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+    listener = _listen(settings.host, settings.port)
+    port = listener.getsockname()[1]
+    shown = f"[{settings.host}]" if ":" in settings.host else settings.host
+
+    class Server(uvicorn.Server):
+        """Tells the address when it answers."""
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            if not self.should_exit:
+                say(f"tailwise answers at http://{shown}:{port}/ (stop with Ctrl-C)")
+
+    config = uvicorn.Config(
+        create_app(settings),
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=STOP_S,
+        server_header=False,
+        h11_max_incomplete_event_size=64 * 1024,
+    )
+    server = Server(config)
+    server.run(sockets=[listener])
+    if not server.started:
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except (OSError, UnicodeError) as error:
+        listener.close()
+        raise StateError(
+            f"cannot listen at {host}:{port}: {getattr(error, 'strerror', None) or error}",
+            code="address_taken",
+            hint="give another --port; 0 takes a free one",
+        ) from error
+    return listener

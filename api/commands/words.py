@@ -1,0 +1,272 @@
+"""Answers as text for a terminal of 80 columns.
+
+Input: receipts, results. Output: lines without color; every figure is rounded by reports/text.py.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from analysis.result import AnalysisResult, Costs, Finding, ObjectiveResult, Recommendation
+from ingest.errors import REJECT_REASONS
+from ingest.receipts import Inspection, Receipt
+from reports import text
+from reports.text import Text
+
+WIDTH = 80
+LABEL = 12
+SHOWN_REJECTS = 3
+SHOWN_NAMES = 6
+HEAD = 60
+VERDICT_ORDER = ("breached", "endangered", "unknown", "too_few", "met")
+VERDICT_WORDS = {
+    "breached": "BREACHED",
+    "endangered": "ENDANGERED",
+    "unknown": "unknown",
+    "too_few": "too few",
+    "met": "met",
+}
+WANTED = (  # what an answer needs most; named where a source lacks it
+    "started_ns",
+    "e2e_ns",
+    "ttft_ns",
+    "generation_ns",
+    "queue_ns",
+    "prefill_ns",
+    "decode_ns",
+    "input_tokens",
+    "cached_input_tokens",
+    "output_tokens",
+    "model",
+    "scenario",
+    "tenant",
+    "user",
+    "replica",
+)
+ENGINES = {"vllm": "vLLM", "sglang": "SGLang", "tensorrt_llm": "TensorRT-LLM"}
+
+
+def receipt_lines(receipt: Receipt) -> list[str]:
+    """What became of a source, to the line."""
+    if receipt.state != "done":
+        return [f"{receipt.name}: {receipt.state}: {receipt.message or 'no reason was told'}"]
+    lines = [
+        f"{receipt.name}: {receipt.format}, read {receipt.read:,} = accepted {receipt.accepted:,} "
+        f"+ duplicate {receipt.duplicate:,} + rejected {receipt.rejected:,}"
+    ]
+    for reject in receipt.rejects[:SHOWN_REJECTS]:
+        place = f"line {reject.line}" if reject.line is not None else "a row"
+        why = REJECT_REASONS.get(reject.reason, reject.reason)
+        head = reject.head if len(reject.head) <= HEAD else reject.head[:HEAD] + "…"
+        lines.append(f"  {place}: {why} ({reject.reason}): {_printable(head)}")
+    if receipt.rejected > len(receipt.rejects[:SHOWN_REJECTS]):
+        counts = ", ".join(f"{n:,} x {reason}" for reason, n in sorted(receipt.reasons.items()))
+        lines.append(f"  rejected in all: {counts}")
+    if receipt.not_understood:
+        names = [f"{_printable(name)} on {n:,}" for name, n in list(receipt.not_understood.items())[:SHOWN_NAMES]]
+        more = len(receipt.not_understood) - SHOWN_NAMES
+        rest = f" and {more} more" if more > 0 else ""
+        lines.extend(_wrapped(f"not understood, kept as attributes: {', '.join(names)}{rest}", "  "))
+    for note in (*receipt.notes, *((receipt.message,) if receipt.message else ())):
+        lines.extend(_wrapped(note, "  "))
+    return lines
+
+
+def head_lines(result: AnalysisResult) -> list[str]:
+    """What was analyzed, and its size."""
+    summary = result.summary
+    sampled = summary.requests_estimated > summary.requests
+    of = f" (a sample of {text.short_count(summary.requests_estimated)})" if sampled else ""
+    said = [f"{text.count(summary.requests)} requests{of}"]
+    if summary.output_tokens is not None:
+        said.append(
+            f"{text.compact(summary.input_tokens)} input and {text.compact(summary.output_tokens)} output tokens"
+        )
+    if summary.cost_usd is not None:
+        said.append(f"{text.dollars(summary.cost_usd)}")
+    if result.goodput.ratio is not None:
+        said.append(f"{text.share(result.goodput.ratio)} good")
+    said.append(f"data quality {result.data_quality.grade}")
+    return [*_wrapped(result.selection.title, ""), *_wrapped(", ".join(said), "")]
+
+
+def verdict_lines(result: AnalysisResult) -> list[str]:
+    """One line per objective, broken ones first, each with the first finding about it."""
+    ordered = sorted(result.objectives, key=lambda row: VERDICT_ORDER.index(row.verdict))
+    lines: list[str] = []
+    for row in ordered:
+        word = VERDICT_WORDS[row.verdict]
+        lines.extend(_labeled(f"{word:<{LABEL - 2}}", f"{row.id}: {row.says}"))
+        found = next((f for f in result.findings if f.objective == row.id), None)
+        if found is not None:
+            lines.extend(_labeled("", found.title))
+    return lines
+
+
+def diagnosis_lines(result: AnalysisResult, objective: ObjectiveResult) -> list[str]:
+    """One objective with its findings in full."""
+    said = Text.of("en", result.selection.timezone)
+    lines = [f"{objective.id}: {VERDICT_WORDS[objective.verdict]}", *_wrapped(objective.says, "  ")]
+    findings = [finding for finding in result.findings if finding.objective == objective.id]
+    for number, finding in enumerate(findings, 1):
+        lines += ["", *_wrapped(f"{number}. {finding.title}", "  ", "     "), *_finding_lines(finding, said)]
+    if objective.verdict in ("breached", "endangered") and not findings:
+        lines.extend(_wrapped("No cause was found that the figures bear out.", "  "))
+    return lines
+
+
+def quiet_lines(objectives: Sequence[ObjectiveResult]) -> list[str]:
+    """The objectives that need nothing, in one line per verdict."""
+    lines: list[str] = []
+    for verdict in VERDICT_ORDER:
+        ids = [row.id for row in objectives if row.verdict == verdict]
+        if ids:
+            lines.extend(_labeled(f"{VERDICT_WORDS[verdict]:<{LABEL - 2}}", ", ".join(ids)))
+    return lines
+
+
+def cost_lines(costs: Costs) -> list[str]:
+    """The cost cube as a table with its total, and what stands beside it."""
+    header = [*costs.by, "requests", "input", "cached", "output", "USD"]
+    rows = [
+        [
+            *(row.by.get(name) or "(unattributed)" for name in costs.by),
+            text.count(row.requests),
+            text.count(row.input_tokens),
+            text.count(row.cached_input_tokens),
+            text.count(row.output_tokens),
+            row.cost_usd if row.cost_usd is not None else text.UNKNOWN,
+        ]
+        for row in costs.rows
+    ]
+    lines = [*table_lines(header, rows, figures=5), ""]
+    lines.append(f"total {costs.total_usd or text.UNKNOWN} USD; price book: {costs.price_book}")
+    for name, amount in (("wasted", costs.wasted_usd), ("idle", costs.idle_usd), ("self-hosted", costs.gpu_usd)):
+        if amount is not None:
+            lines.append(f"{name} {amount} USD")
+    for unpriced in costs.unpriced:
+        lines.extend(_wrapped(unpriced.says, "unpriced: ", "  "))
+    for note in costs.notes:
+        lines.extend(_wrapped(note, "note: ", "  "))
+    return lines
+
+
+def inspection_lines(inspection: Inspection) -> list[str]:
+    """What a file is, and which columns its rows fill."""
+    receipt = inspection.receipt
+    titled = f" ({inspection.title})" if inspection.title else ""
+    lines = receipt_lines(receipt)
+    lines[0] += titled
+    if receipt.state == "done" and inspection.requests:
+        lines.append(f"  makes {inspection.requests:,} requests")
+        whole = [name for name, n in inspection.filled.items() if n == inspection.requests]
+        part = [f"{name} {n / inspection.requests:.0%}" for name, n in inspection.filled.items() if name not in whole]
+        lines.extend(_wrapped(", ".join(whole), "  in every row: ", "    "))
+        lines.extend(_wrapped(", ".join(part), "  in some rows: ", "    ") if part else [])
+        absent = [name for name in WANTED if name not in inspection.filled]
+        lines.extend(_wrapped(", ".join(absent), "  lacks: ", "    ") if absent else [])
+    return lines
+
+
+def _finding_lines(finding: Finding, said: Text) -> list[str]:
+    segment = ", ".join(f"{name} = {value}" for name, value in finding.segment.items()) or "everywhere"
+    lines = [
+        *_wrapped(finding.says, "     "),
+        *_fact("stage", finding.stage),
+        *_fact("segment", segment),
+        *_fact("together", "; ".join(f"{k} = {', '.join(v)}" for k, v in finding.moves_together.items())),
+        *_fact("when", said.span(*finding.window) + f" ({said.zone.key})" if finding.window else ""),
+        *_fact("cause", f"{finding.cause or 'not known'}, confidence {finding.confidence}"),
+        *_fact("explains", _explained(finding)),
+    ]
+    for evidence in finding.evidence:
+        before = f" (before: {text.figure(evidence.baseline, evidence.unit)})" if evidence.baseline is not None else ""
+        n = f", n = {evidence.n:,}" if evidence.n is not None else ""
+        lines.extend(_fact("evidence", f"{evidence.figure}: {text.figure(evidence.value, evidence.unit)}{before}{n}"))
+    for recommendation in finding.recommendations:
+        lines.extend(_advice_lines(recommendation))
+    for item in finding.contraindicated:
+        lines.extend(_fact("do not", f"{item.id}: {item.why}"))
+    for untested in finding.untested:
+        lines.extend(_fact("untested", f"{untested.id}: needs {', '.join(untested.missing)}"))
+    return [*lines, *_fact("look at", ", ".join(finding.exemplars[:3]))]
+
+
+def _advice_lines(recommendation: Recommendation) -> list[str]:
+    entry = f", {recommendation.entry}" if recommendation.entry else ""
+    lines = _fact("do", f"{recommendation.title} ({recommendation.id}{entry})")
+    lines += _inner("why", recommendation.why)
+    for engine, action in recommendation.actions.items():
+        lines += _inner(ENGINES.get(engine, engine), action)
+    predicted = recommendation.predicted
+    if predicted is not None:
+        to = f"{text.share(predicted.attainment)} within the limit" if predicted.attainment is not None else ""
+        low_high = (predicted.low, predicted.high)
+        if to and predicted.low is not None and predicted.high is not None:
+            to += f" ({text.share_interval((low_high[0] or 0.0, low_high[1] or 0.0))})"
+        lines += _inner(
+            "predicted", f"{to or text.number(predicted.value)}; {predicted.basis}; ignores {predicted.ignores}"
+        )
+    else:
+        lines += _inner("not predicted", recommendation.not_predicted or "")
+    return [*lines, *_inner("risk", recommendation.risk), *_inner("verify", recommendation.verify)]
+
+
+def _explained(finding: Finding) -> str:
+    if finding.share_of_bad is None:
+        return ""
+    structural = finding.structural_share
+    always = f"; {text.share(structural)} are bad at any time" if structural is not None else ""
+    return f"{text.share(finding.share_of_bad)} of the bad requests{always}"
+
+
+def _fact(label: str, value: str) -> list[str]:
+    """A label and its value, wrapped under it; nothing without a value."""
+    return _wrapped(value, f"     {label:<{LABEL - 2}}", " " * (LABEL + 3)) if value else []
+
+
+def _inner(label: str, value: str) -> list[str]:
+    return _wrapped(f"{label}: {value}", " " * (LABEL + 3), " " * (LABEL + 5)) if value else []
+
+
+def _labeled(label: str, value: str) -> list[str]:
+    return _wrapped(value, f"{label:<{LABEL - 2}} ", " " * (LABEL - 1))
+
+
+def _wrapped(value: str, first: str, rest: str | None = None) -> list[str]:
+    return textwrap.wrap(
+        _printable(value),
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=first if rest is None else rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _printable(value: str) -> str:
+    """Names come from traces: what would move the cursor or color the terminal is shown as a dot."""
+    return "".join(c if c.isprintable() or c == text.NBSP else "·" for c in value)
+
+
+def table_lines(header: Sequence[str], rows: Sequence[Sequence[str]], *, figures: int) -> list[str]:
+    """A table; the last `figures` columns stand right."""
+    whole = [list(header), *([_printable(cell) for cell in row] for row in rows)]
+    widths = [max(len(row[i]) for row in whole) for i in range(len(header))]
+    first_figure = len(header) - figures
+    return [
+        "  ".join(
+            cell.rjust(width) if i >= first_figure else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in whole
+    ]
+
+
+def entry_lines(title: str, facts: dict[str, str]) -> list[str]:
+    """One entry of a catalog."""
+    lines = _wrapped(title, "")
+    for label, value in facts.items():
+        lines.extend(_labeled(f"  {label:<{LABEL - 4}}", value) if value else [])
+    return lines

@@ -1,0 +1,182 @@
+"""A running server, asked over HTTP.
+
+Input: its URL. Output: receipts, results and costs as this process would have made them.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+import msgspec
+
+from analysis.result import AnalysisResult, Costs
+from api.commands.console import Tell, progress
+from api.question import Question
+from ingest.errors import ConfigError, Reject, ServiceError
+from ingest.receipts import FIRST_REJECTS, LoadOptions, Receipt
+
+CHUNK = 1 << 20
+POLL_S = 0.3
+TIMEOUT = httpx2.Timeout(10.0, read=3600.0, write=600.0)  # a result of many requests takes a while
+
+
+class ServerError(ServiceError):
+    """The server could not be reached, or refused."""
+
+    code = "server"
+
+
+class RemoteDesk:
+    """A server's answers."""
+
+    def __init__(self, client: httpx2.Client, url: str) -> None:
+        self._client = client
+        self._url = url
+
+    @classmethod
+    @contextmanager
+    def open(cls, url: str) -> Iterator[RemoteDesk]:
+        """A desk at a server that answers.
+
+        Raises:
+            ServerError: nothing answers there.
+        """
+        if not url.startswith(("http://", "https://")):
+            raise ConfigError(f'--server "{url}" is no URL; write http://127.0.0.1:4318')
+        with httpx2.Client(base_url=url, timeout=TIMEOUT) as client:
+            desk = cls(client, url)
+            desk._ask("GET", "/healthz")
+            yield desk
+
+    def load(self, paths: Sequence[str], options: LoadOptions) -> list[Receipt]:
+        """Every file sent and read by the server."""
+        files = [file for path in paths for file in _files(path)]
+        rate = options.sampling_rate or next((r for f in files if (r := _run_rate(f)) is not None), None)
+        parameters = {"format": options.format, "sampling_rate": rate, "attributes": options.attributes}
+        given = {name: value for name, value in parameters.items() if value is not None}
+        return [self._load(file, given) for file in files if _run_rate(file) is None]
+
+    def analyze(self, question: Question) -> AnalysisResult:
+        """The result, computed there."""
+        said = self._ask("POST", "/api/v1/result", json=_asked(question))
+        return msgspec.json.decode(said.content, type=AnalysisResult)
+
+    def costs(self, question: Question, by: Sequence[str]) -> Costs:
+        """The cost cube, computed there with the server's prices."""
+        if question.books.prices or question.books.fleet:
+            raise ConfigError("a server prices with its own files; --prices and --fleet go without --server")
+        parameters: list[tuple[str, str]] = [("by", ",".join(by))]
+        for name, value in _asked(question).items():
+            parameters += [(name, v) for v in (value if isinstance(value, list) else [value]) if name != "command"]
+        said = self._ask("GET", "/api/v1/costs", params=parameters)
+        return msgspec.json.decode(said.content, type=Costs)
+
+    def _load(self, file: Path, parameters: dict[str, Any]) -> Receipt:
+        size = file.stat().st_size
+        with progress(f"sending {file.name}") as tell:
+            said = self._ask(
+                "PUT",
+                f"/api/v1/uploads/{quote(file.name, safe='')}",
+                params=parameters,
+                content=_chunks(file, size, tell),
+                headers={"content-length": str(size)},
+            ).json()
+        with progress(f"reading {file.name}") as tell:
+            while said["state"] in ("waiting", "reading"):
+                if shown := said.get("progress"):
+                    tell(shown["done_bytes"], shown["total_bytes"])
+                time.sleep(POLL_S)
+                said = self._ask("GET", f"/api/v1/uploads/{said['id']}").json()
+        return self._receipt(said)
+
+    def _receipt(self, said: dict[str, Any]) -> Receipt:
+        path = f"/api/v1/uploads/{said['id']}/rejects"
+        rows = self._ask("GET", path, params={"limit": FIRST_REJECTS}).json()["rejects"] if said["rejected"] else []
+        return Receipt(
+            upload_id=said["id"],
+            name=said["name"],
+            state=said["state"],
+            format=said["format"],
+            sha256=said["sha256"],
+            size_bytes=said["size_bytes"],
+            read=said["read"] or 0,
+            accepted=said["accepted"] or 0,
+            duplicate=said["duplicate"] or 0,
+            rejected=said["rejected"] or 0,
+            reasons=said["reasons"],
+            rejects=tuple(Reject(r["line"], r["offset"], r["reason"], r["head"]) for r in rows),
+            not_understood=said["not_understood"],
+            notes=tuple(said["notes"]),
+            message=said["message"],
+            sampling_rate=said["sampling_rate"],
+        )
+
+    def _ask(self, method: str, path: str, **more: Any) -> httpx2.Response:
+        try:
+            said = self._client.request(method, path, **more)
+        except httpx2.HTTPError as error:
+            raise ServerError(
+                f"no tailwise server answers at {self._url}: {error}", hint="tailwise serve starts one"
+            ) from error
+        if said.is_success:
+            return said
+        try:
+            told = said.json()
+            raise ServerError(f"{self._url} says: {told['detail']}", code=told["code"], hint=told.get("hint"))
+        except (ValueError, KeyError) as error:
+            raise ServerError(f"{self._url} answered {said.status_code} to {method} {path}") from error
+
+
+def _asked(question: Question) -> dict[str, Any]:
+    books = question.books
+    asked = {
+        "week": question.week,
+        "from": question.start,
+        "to": question.end,
+        "timezone": question.timezone,
+        "where": [f"{name}={value}" for name, value in question.where],
+        "objectives": _text(books.objectives),
+        "prices": _text(books.prices),
+        "fleet": _text(books.fleet),
+        "command": question.command,
+    }
+    return {name: value for name, value in asked.items() if value is not None}
+
+
+def _text(path: Path | None) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8-sig") if path else None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read as text: {error}") from error
+
+
+def _chunks(file: Path, size: int, tell: Tell) -> Iterator[bytes]:
+    done = 0
+    with file.open("rb") as opened:
+        while chunk := opened.read(CHUNK):
+            yield chunk
+            done += len(chunk)
+            tell(done, size)
+
+
+def _run_rate(file: Path) -> float | None:
+    """Sampling rate of a simulator's run.json; None if the file is something else."""
+    if file.name != "run.json":
+        return None
+    try:
+        rate = json.loads(file.read_text())["sampling_rate"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return float(rate) if isinstance(rate, int | float) else None
+
+
+def _files(path: str) -> list[Path]:
+    """The files of a path."""
+    raise NotImplementedError
