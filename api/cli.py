@@ -13,7 +13,6 @@ from collections.abc import Sequence
 import typer
 from typer.exceptions import TyperException
 
-from api.commands.console import complain, say
 from api.problems import EXIT_DONE, EXIT_FAILED, EXIT_USAGE, exit_code_of
 from ingest.errors import ServiceError
 
@@ -50,6 +49,8 @@ def make_app() -> typer.Typer:
 
 def run(arguments: Sequence[str]) -> int:
     """The exit code of a command; errors are told on standard error, in one line and a hint."""
+    from api.commands.console import complain, say
+
     command = typer.main.get_command(make_app())
     try:
         ended = command.main(spread_paths(arguments), prog_name="tailwise", standalone_mode=False)
@@ -88,6 +89,8 @@ def spread_paths(arguments: Sequence[str]) -> list[str]:
 
 
 def _wrong_usage(error: TyperException) -> int:
+    from api.commands.console import say
+
     said = error.format_message()
     context = getattr(error, "ctx", None)
     if said:
@@ -97,6 +100,8 @@ def _wrong_usage(error: TyperException) -> int:
 
 
 def _unexpected(error: Exception) -> int:
+    from api.commands.console import say
+
     if os.environ.get("TAILWISE_DEBUG"):
         raise error
     say(f"tailwise: stopped by an error that it does not know: {type(error).__name__}: {error}")

@@ -11,20 +11,22 @@ import json
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from analysis.analyze import analyze
 from reports.render import render
 
-from analysis.fleet import read_fleet
+from analysis.aggregates.cost import costs
+from analysis.analyze import analyze, measured
+from analysis.fleet import Fleet, read_fleet
 from analysis.objectives import Objectives, default_objectives, load_objectives, read_objectives
+from analysis.pricebook import PriceBook
 from analysis.prices import default_prices, read_prices
-from analysis.result import AnalysisResult
+from analysis.result import AnalysisResult, Costs
 from api.question import Books, Question, check_dimensions
 from ingest.errors import ConfigError, NotFound, StateError
 from ingest.selection import DIMENSIONS, Selection, to_ns
@@ -146,6 +148,18 @@ class Service:
                 self._kept.popitem(last=False)
             return result
 
+    def costs(self, question: Question, by: Sequence[str]) -> Costs:
+        """The costs of a question by any dimensions.
+
+        Raises:
+            ConfigError: the question, one of its files or a dimension breaks a rule.
+        """
+        books = question.books.over(self.books)
+        selection = question.selection(self.timezone(question))
+        objectives, prices, fleet = self._read(books)
+        side = measured(self.store, selection, objectives, prices, fleet)
+        return costs(side.frame, side.replica_hours, by, ledger=side.ledger, fleet=fleet, selection=selection)
+
     def make_report(self, question: Question) -> dict[str, Any]:
         """A new report in the store, as a row of the list."""
         result = self.analyze(question)
@@ -179,17 +193,21 @@ class Service:
         return read_result(row["result"].encode())
 
     def _compute(self, question: Question, baseline: tuple[Store, Selection] | None) -> AnalysisResult:
-        books = question.books
+        objectives, prices, fleet = self._read(question.books)
         return analyze(
             self.store,
             question.selection(self.timezone(question)),
-            objectives=self.objectives(books),
-            prices=read_prices(books.prices) if books.prices else default_prices(),
-            fleet=read_fleet(books.fleet) if books.fleet else None,
+            objectives=objectives,
+            prices=prices,
+            fleet=fleet,
             baseline=baseline,
             now=self._now(),
             command=question.command,
         )
+
+    def _read(self, books: Books) -> tuple[Objectives, PriceBook, Fleet | None]:
+        prices = read_prices(books.prices) if books.prices else default_prices()
+        return self.objectives(books), prices, read_fleet(books.fleet) if books.fleet else None
 
     def _before(self, question: Question) -> tuple[Store, Selection] | None:
         before = question.selection_before(self.timezone(question))

@@ -6,6 +6,7 @@ ended the page before, never at an offset: rows that arrive meanwhile neither re
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,23 @@ import polars as pl
 
 from ingest.selection import Selection
 from ingest.store.database import Store, selection_sql
+
+SPAN_COLUMNS = (
+    "trace_id",
+    "span_id",
+    "parent_id",
+    "upload_id",
+    "name",
+    "kind",
+    "service",
+    "scope",
+    "started_ns",
+    "ended_ns",
+    "status_code",
+    "class",
+    "event_error",
+    "attributes",
+)
 
 
 def upload(store: Store, upload_id: str) -> dict[str, Any] | None:
@@ -65,6 +83,15 @@ def calls_of(store: Store, request_key: str) -> pl.DataFrame:
     return store.read("calls", "request_key = ?", [request_key], "call_index")
 
 
+def spans_of(store: Store, trace_id: str | None) -> list[dict[str, Any]]:
+    """Spans of one trace by start, as they were told; none for a request that was not read from spans."""
+    if trace_id is None:
+        return []
+    order = "started_ns NULLS LAST, ended_ns DESC NULLS LAST, span_id"
+    frame = store.read("spans", "trace_id = ?", [trace_id], order, SPAN_COLUMNS)
+    return [row | {"attributes": json.loads(row["attributes"] or "{}")} for row in frame.to_dicts()]
+
+
 def requests_page(store: Store, selection: Selection, after: tuple[int | None, str] | None, limit: int) -> pl.DataFrame:
     """Requests of a selection by arrival, after (started_ns, request_key); those without a wall clock come last."""
     where, parameters = selection_sql(selection)
@@ -94,6 +121,16 @@ def span(store: Store, selection: Selection) -> tuple[int, int] | None:
     with store.cursor() as cursor:
         row = cursor.execute(sql, parameters).fetchone()
     return (int(row[0]), int(row[1])) if row and row[0] is not None else None
+
+
+def promoted_dimensions(store: Store) -> list[str]:
+    """Names of the dimensions that mapping files promoted, in alphabetical order."""
+    sql = (
+        "SELECT DISTINCT unnest(json_keys(kinds)) AS name FROM "
+        "(SELECT DISTINCT dimensions AS kinds FROM requests WHERE dimensions IS NOT NULL) ORDER BY name"
+    )
+    with store.cursor() as cursor:
+        return [str(row[0]) for row in cursor.execute(sql).fetchall()]
 
 
 def _one(frame: pl.DataFrame) -> dict[str, Any] | None:
