@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ingest.formats import values as v
-from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
+from ingest.formats.contract import Format, Head, RawNote, RawReject, RawRow, RowReader, Source
 from ingest.formats.csv_rows import csv_rows
 from ingest.formats.json_rows import reject
 from ingest.formats.request_rows import checked
+from ingest.selection import zone_of
 
 COLUMNS = {"TIMESTAMP", "ContextTokens", "GeneratedTokens"}
 
@@ -23,11 +24,12 @@ def sniff(head: Head) -> float:
 
 
 def read(source: Source, head: Head) -> Iterator[RawRow]:
+    zone = zone_of(source.timezone)
     for row in csv_rows(source, head.delimiter):
         if isinstance(row, RawReject):
             yield row
             continue
-        started = v.instant_ns(row.value.get("TIMESTAMP"))
+        started = v.instant_ns(row.value.get("TIMESTAMP"), zone=zone)
         if started is None:
             yield reject("bad_value", row.line, None, row.text)
             continue
@@ -38,6 +40,7 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
             "status_class": "ok",
         }
         yield checked(columns, line=row.line, offset=None, raw=row.text)
+    yield RawNote(v.naive_note(source.timezone))
 
 
 FORMAT = Format(

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime, tzinfo
 from typing import Any
 
 from ingest.errors import UnusableFormat
 from ingest.formats import values as v
-from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
+from ingest.formats.contract import Format, Head, RawNote, RawReject, RawRow, RowReader, Source
 from ingest.formats.json_rows import Row, json_rows, reject
 from ingest.formats.request_rows import Times, checked, extra, longest_gap, timed
-from ingest.selection import to_ns
+from ingest.selection import to_ns, zone_of
 
 ARRAYS = ("input_lens", "output_lens", "ttfts", "itls", "errors", "start_times", "latencies")
 _DATE = re.compile(r"(\d{8})-(\d{6})$")
@@ -44,7 +44,7 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
         if isinstance(row, RawReject):
             yield row
             continue
-        requests = list(_run(row))
+        requests = list(_run(row, zone_of(source.timezone)))
         n_requests += len(requests)
         if not requests:
             held_back.append(reject("not_a_request", row.line, row.offset, row.data))
@@ -55,15 +55,18 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
             "--save-detailed (vLLM) or --output-details (SGLang) and load that file"
         )
     yield from held_back
+    yield RawNote(
+        f"the runs tell one time of day, at their end: starts were counted from it, read as {source.timezone}"
+    )
 
 
-def _run(row: Row) -> Iterator[RawRow]:
+def _run(row: Row, zone: tzinfo) -> Iterator[RawRow]:
     run = row.value
     arrays = {name: v.listing(run.get(name)) for name in ARRAYS}
     if not arrays["ttfts"] and not arrays["latencies"]:
         return
     starts = [v.duration_ns(start, "s") for start in arrays["start_times"]]
-    anchor = _anchor_ns(run)
+    anchor = _anchor_ns(run, zone)
     earliest = min((start for start in starts if start is not None), default=None)
     shared = _shared(run)
     for index in range(max(len(arrays["ttfts"]), len(arrays["latencies"]))):
@@ -106,14 +109,14 @@ def _columns(one: Mapping[str, Any], started: int | None) -> dict[str, Any]:
     )
 
 
-def _anchor_ns(run: Mapping[str, Any]) -> int | None:
+def _anchor_ns(run: Mapping[str, Any], zone: tzinfo) -> int | None:
     """The wall time of the first start, as near as the file tells."""
     found = _DATE.match(v.text(run.get("date")) or "")
     duration = v.duration_ns(run.get("duration"), "s")
     if not found or duration is None:
         return None
     try:
-        ended = datetime.strptime(f"{found[1]}{found[2]}", "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+        ended = datetime.strptime(f"{found[1]}{found[2]}", "%Y%m%d%H%M%S").replace(tzinfo=zone)
     except ValueError:
         return None
     return to_ns(ended) - duration

@@ -81,7 +81,14 @@ class RawReject:
     head: str
 
 
-RawRow = RawSpan | RawRequest | RawReject
+@dataclass(frozen=True)
+class RawNote:
+    """A sentence that the receipt of the source shows; the same one is told once."""
+
+    says: str
+
+
+RawRow = RawSpan | RawRequest | RawReject | RawNote
 
 
 @dataclass(frozen=True)
@@ -97,6 +104,7 @@ class Source:
     packing: Literal["none", "gzip", "zstd"]
     size_bytes: int
     open: Callable[[], IO[bytes]]
+    timezone: str = "UTC"  # IANA zone of times without zone, as the mapping file says
 
 
 @dataclass(frozen=True)
@@ -134,7 +142,7 @@ class FlatReader:
     vantage: str | None = None
     generation_basis: Literal["engine", "last_token", "response_end"] = "last_token"
     redundant: tuple[str, ...] = ()
-    constants: Callable[[Head], Mapping[str, str]] = lambda head: {}  # noqa: E731, ARG005
+    constants: Callable[[Head], Mapping[str, str]] = lambda head: {}  # noqa: ARG005
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Langfuse: the download of one trace, and observations as lines, array or table (scheduled export, API v2).
+"""Langfuse: the download of one trace, and observations as lines, array, CSV or Parquet (scheduled export, API v2).
 
 Input: camel-case or snake-case observations. Output: RawSpan per observation, under the attribute names of the GenAI
 conventions, so that the assembly of all spans merges nested generations, keeps the sums of an AGENT out and makes
@@ -20,6 +20,7 @@ from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RawSpan, RowReader, Source
 from ingest.formats.csv_rows import csv_rows
 from ingest.formats.json_rows import json_rows, reject
+from ingest.formats.parquet_rows import parquet_rows
 
 _SDK_WRAPPER = re.compile(r"ai\.(generate|stream)(Text|Object)$")
 _CAMEL = re.compile(r"(?<=[a-z])([A-Z])")
@@ -72,6 +73,10 @@ Item = tuple[dict[str, Any], int, bytes | str]
 
 def _observations(source: Source, head: Head) -> Iterator[Item | RawReject]:
     """Observations under snake-case names, of whatever layout."""
+    if head.shape == "parquet":
+        for number, cell in enumerate(parquet_rows(source), 1):
+            yield _snake_keys(cell), number, ""
+        return
     if head.shape == "csv":
         for cells in csv_rows(source, head.delimiter):
             if isinstance(cells, RawReject):
@@ -190,7 +195,7 @@ def _span(
 
 def _call(row: Mapping[str, Any], start: int, end: int | None) -> dict[str, str]:
     """Attributes of the model call: model, tokens, cost, first token."""
-    usage = {key: v.integer(value) for key, value in v.mapping(row.get("usage_details")).items()}
+    usage = {key: v.integer(value) for key, value in _details(row.get("usage_details")).items()}
     tokens_in, tokens_out = _side(usage, "input", row), _side(usage, "output", row)
     found: dict[str, object] = {
         "gen_ai.response.model": v.first(v.text(row.get("model")), v.text(row.get("provided_model_name"))),
@@ -200,7 +205,7 @@ def _call(row: Mapping[str, Any], start: int, end: int | None) -> dict[str, str]
         "gen_ai.usage.cache_creation.input_tokens": v.first(*(usage.get(key) for key in _CACHE_WRITE)),
         "gen_ai.usage.reasoning.output_tokens": v.first(*(usage.get(key) for key in _REASONING)),
     }
-    stated = v.first(v.at(row.get("cost_details"), "total"), row.get("total_cost"))
+    stated = v.first(_details(row.get("cost_details")).get("total"), row.get("total_cost"))
     if v.stated_cost(stated, tokens_in, tokens_out) and (cost := v.number(stated)) is not None:
         found["gen_ai.cost.total_cost"] = format(cost, "f")
     first_token = v.instant_ns(row.get("completion_start_time"))
@@ -210,6 +215,13 @@ def _call(row: Mapping[str, Any], start: int, end: int | None) -> dict[str, str]
     if v.text(row.get("level")) == "ERROR":
         found["error.type"] = "langfuse.error"
     return {key: str(value) for key, value in found.items() if value is not None}
+
+
+def _details(value: object) -> dict[str, Any]:
+    """Counts or costs by key: an object, its text, or the key-value pairs that a map of Parquet reads as."""
+    if isinstance(value, list):
+        return {str(pair.get("key")): pair.get("value") for pair in value if isinstance(pair, dict)}
+    return v.mapping(value)
 
 
 def _side(usage: Mapping[str, int | None], side: str, row: Mapping[str, Any]) -> int | None:

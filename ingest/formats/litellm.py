@@ -9,13 +9,15 @@ the response cache keeps the tokens of the stored answer and costs nothing. `met
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import tzinfo
 from typing import Any
 
 from ingest.formats import values as v
-from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
+from ingest.formats.contract import Format, Head, RawNote, RawReject, RawRow, RowReader, Source
 from ingest.formats.csv_rows import csv_rows
 from ingest.formats.json_rows import json_rows
 from ingest.formats.request_rows import Times, checked, extra, timed, usage, with_cached
+from ingest.selection import zone_of
 
 EMBEDDINGS = ("embedding", "aembedding")
 
@@ -29,21 +31,40 @@ def sniff(head: Head) -> float:
 
 
 def read(source: Source, head: Head) -> Iterator[RawRow]:
+    zone = zone_of(source.timezone)
+    is_naive = False
+    for item in _entries(source, head):
+        if isinstance(item, RawReject):
+            yield item
+            continue
+        is_naive = is_naive or v.is_naive(item[0].get("startTime"))
+        yield _request(*item, zone)
+    if is_naive:
+        yield RawNote(v.naive_note(source.timezone))
+
+
+Entry = tuple[Mapping[str, Any], int, int | None, bytes | str]
+
+
+def _entries(source: Source, head: Head) -> Iterator[Entry | RawReject]:
+    """Rows with line, offset and raw text, of whatever layout."""
     if head.shape == "csv":
         for cells in csv_rows(source, head.delimiter):
-            yield cells if isinstance(cells, RawReject) else _request(cells.value, cells.line, None, cells.text)
+            yield cells if isinstance(cells, RawReject) else (cells.value, cells.line, None, cells.text)
         return
     paths = (("data", "[]"),) if "data" in head.keys and "startTime" not in head.keys else ()
     for row in json_rows(source, *paths):
-        yield row if isinstance(row, RawReject) else _request(row.value, row.line, row.offset, row.data)
+        yield row if isinstance(row, RawReject) else (row.value, row.line, row.offset, row.data)
 
 
-def _request(row: Mapping[str, Any], line: int, offset: int | None, raw: bytes | str) -> RawRow:
+def _request(row: Mapping[str, Any], line: int, offset: int | None, raw: bytes | str, zone: tzinfo) -> RawRow:
     metadata = v.mapping(row.get("metadata"))
     status, http, error_type = _outcome(row, metadata)
     is_cached = v.flag(row.get("cache_hit")) is True
     tokens = _tokens(row, metadata, is_failed=status != "ok")
-    start, first, end = (v.instant_ns(row.get(key)) for key in ("startTime", "completionStartTime", "endTime"))
+    start, first, end = (
+        v.instant_ns(row.get(key), zone=zone) for key in ("startTime", "completionStartTime", "endTime")
+    )
     overhead = v.duration_ns(v.at(row, "hidden_params", "litellm_overhead_time_ms"), "ms")
     streaming = v.flag(row.get("stream"))
     times = Times(

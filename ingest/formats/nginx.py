@@ -23,6 +23,7 @@ _COMBINED = re.compile(
     r'\S+ - (?P<remote_user>\S+) \[(?P<time_local>[^\]]+)\] "(?P<request>(?:[^"\\]|\\.)*)" (?P<status>\d{3}) \S+'
 )
 _PAIR = re.compile(r'\b([a-z_]+)[=:]\s?("[^"]*"|[\d.]+(?:(?:, | : )[\d.]+)*|\S+)')
+LONGEST_LINE = 16_384  # of a text log; longer ones are no log and would tire the pattern
 _NAMES = {  # short names that are common in log formats
     "request_time": ("request_time", "rt", "request_length_time"),
     "upstream_response_time": ("upstream_response_time", "urt"),
@@ -35,14 +36,14 @@ _TENANT = ("http_x_tenant_id", "x_tenant_id", "tenant_id", "http_x_team_id")
 def sniff(head: Head) -> float:
     if {"request_time", "status"} <= head.keys and head.keys & {"upstream_response_time", "time_local", "msec"}:
         return 0.9
-    if head.shape != "text":
+    if head.shape not in ("text", "csv"):  # a list of upstreams holds commas
         return 0.0
     lines = head.data.decode("utf-8", "replace").splitlines()[:5]
     return 0.85 if any(_COMBINED.match(line) and _value(_pairs(line), "request_time") for line in lines) else 0.0
 
 
 def read(source: Source, head: Head) -> Iterator[RawRow]:
-    if head.shape == "text":
+    if head.shape not in ("json_lines", "json_document"):
         yield from _text(source)
         return
     for row in json_rows(source):
@@ -58,7 +59,7 @@ def _text(source: Source) -> Iterator[RawRow]:
         if isinstance(row, RawReject):
             yield row
             continue
-        found = _COMBINED.match(row.text)
+        found = _COMBINED.match(row.text) if len(row.text) <= LONGEST_LINE else None
         if found is None:
             yield reject("torn_line" if row.is_torn else "bad_value", row.line, row.offset, row.text)
         else:

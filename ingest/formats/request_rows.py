@@ -68,7 +68,7 @@ def timed(times: Times, status: str) -> dict[str, Any]:
     }
     measured = _sound_stages(times.stages, e2e, flags)
     columns |= measured
-    columns |= _rest(measured, e2e, ttft if not times.is_served else None, flags)
+    columns |= _rest(times, measured, e2e, ttft, flags)
     columns |= _generation(times, measured, e2e, ttft)
     if e2e is None and status not in FAILED and (times.e2e_ns == 0 or times.ended_ns == times.started_ns is not None):
         flags.append("timing_invalid")
@@ -110,20 +110,27 @@ def _sound_stages(stages: Mapping[str, int | None], e2e: int | None, flags: list
     return known
 
 
-def _rest(measured: Mapping[str, int], e2e: int | None, ttft: int | None, flags: list[str]) -> dict[str, int]:
+def _rest(
+    times: Times, measured: Mapping[str, int], e2e: int | None, ttft: int | None, flags: list[str]
+) -> dict[str, int]:
     """What the measured stages leave of the whole, so that stages sum to it."""
     if e2e is None:
         return {}
     left = e2e - sum(measured.values())
     if left < 0:
         flags.append("residual_negative")
-    if any(name in measured for name in ("queue_ns", "prefill_ns", "decode_ns")):
-        return {"unattributed_ns": max(left, 0)}
-    if ttft is not None:
-        before = max(ttft - measured.get("network_ns", 0) - measured.get("gateway_ns", 0), 0)
+    left = max(left, 0)
+    is_engine = any(name in measured for name in ("queue_ns", "prefill_ns", "decode_ns"))
+    if is_engine and ("decode_ns" in measured or ttft is None):
+        return {"unattributed_ns": left}
+    if is_engine and ttft is not None:
+        after = min(max(e2e - ttft - measured.get("postprocess_ns", 0), 0), left)
+        return {"after_first_token_ns": after, "unattributed_ns": left - after}
+    if ttft is not None and not times.is_served:
+        before = min(max(ttft - measured.get("network_ns", 0) - measured.get("gateway_ns", 0), 0), left)
         flags.append("ttft_split")
-        return {"before_first_token_ns": min(before, max(left, 0)), "after_first_token_ns": max(left - before, 0)}
-    return {"model_ns": max(left, 0)}
+        return {"before_first_token_ns": before, "after_first_token_ns": left - before}
+    return {"model_ns": left}
 
 
 def _generation(times: Times, measured: Mapping[str, int], e2e: int | None, ttft: int | None) -> dict[str, object]:

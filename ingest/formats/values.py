@@ -209,6 +209,11 @@ def is_naive(value: object) -> bool:
     return found is not None and found.group(8) is None
 
 
+def naive_note(zone: str) -> str:
+    """What a receipt says of times without zone."""
+    return f"times without zone were read as {zone}; timezone in the mapping file sets another"
+
+
 def http_date_ns(value: object) -> int | None:
     """Integer nanoseconds of the Date header of HTTP ("Thu, 20 Nov 2025 12:06:07 GMT")."""
     if not isinstance(value, str):

@@ -1,0 +1,145 @@
+"""OTLP protobuf in every framing that collectors and other writers use.
+
+Input: export requests behind a 4-byte big-endian length each (the collector's file exporter), each compressed alone
+with zstd or not; behind a varint length (protobuf's own delimited writers); or one bare message (a saved body).
+Output: RawSpan per span. A message that is broken or torn is one rejected piece; its neighbors are read.
+Source: format page, 2 and 5.1; OTLP trace.proto.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import IO
+
+from ingest.errors import UnreadableInput
+from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
+from ingest.formats.json_rows import MAX_BYTES
+from ingest.formats.otlp_messages import read_protobuf
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+FIELD_1 = 0x0A  # tag of resource_spans, the only field of an export request
+MAX_VARINT_BYTES = 5  # of a length below 2^35
+
+
+def sniff(head: Head) -> float:
+    if head.shape not in ("protobuf", "binary"):
+        return 0.0
+    framing = framing_of(head.data)
+    return 0.9 if framing and framing != "bare" else 0.7 if framing else 0.0
+
+
+def framing_of(data: bytes) -> str | None:
+    """How messages follow one another: fixed, varint, bare; None if the bytes are none of these."""
+    if len(data) > 8 and data[0] == 0 and (data[4] == FIELD_1 or data[4:8] == ZSTD_MAGIC):
+        return "fixed"
+    if data[:1] == bytes([FIELD_1]) and _walks_as_fields(data):
+        return "bare"
+    length, start = _varint(data, 0)
+    return "varint" if length and start < len(data) and data[start] == FIELD_1 and length < MAX_BYTES else None
+
+
+def _walks_as_fields(data: bytes) -> bool:
+    """Whether the data is a row of length-delimited fields 1, as far as it goes, whose first holds such a field."""
+    at = 0
+    while at < len(data):
+        if data[at] != FIELD_1:
+            return False
+        length, start = _varint(data, at + 1)
+        if length is None or (at == 0 and start < len(data) and data[start] not in (FIELD_1, 0x12, 0x1A)):
+            return False
+        at = start + length
+    return True
+
+
+def _varint(data: bytes, at: int) -> tuple[int | None, int]:
+    """A varint and where it ends; None if it does not end within its limit."""
+    value = 0
+    for index in range(MAX_VARINT_BYTES):
+        if at + index >= len(data):
+            break
+        byte = data[at + index]
+        value |= (byte & 0x7F) << (7 * index)
+        if byte < 0x80:
+            return value, at + index + 1
+    return None, at
+
+
+def read(source: Source, head: Head) -> Iterator[RawRow]:
+    framing = framing_of(head.data)
+    with source.open() as stream:
+        for message, offset, fault in _messages(stream, framing):
+            if fault:
+                yield RawReject(None, offset, fault, message[:40].hex())
+                continue
+            try:
+                body = zstd.decompress(message) if message[:4] == ZSTD_MAGIC else message
+                for row in read_protobuf(body):
+                    yield replace(row, offset=offset) if isinstance(row, RawReject) else row
+            except (UnreadableInput, zstd.ZstdError):
+                yield RawReject(None, offset, "bad_value", message[:40].hex())
+
+
+def _messages(stream: IO[bytes], framing: str | None) -> Iterator[tuple[bytes, int, str | None]]:
+    """Messages with their offset, and the reason where one is torn or too long; a bare message field by field."""
+    offset = 0
+    while True:
+        tag = stream.read(1) if framing == "bare" else b""
+        length, width, is_torn = _length(stream, framing)
+        if length is None:
+            if is_torn or tag:
+                yield b"", offset, "torn_line"
+            return
+        body = stream.read(min(length, MAX_BYTES))
+        if len(body) < min(length, MAX_BYTES):
+            yield body, offset, "torn_line"
+            return
+        if length > MAX_BYTES:
+            yield body, offset, "line_too_long"
+            _skip(stream, length - MAX_BYTES)
+        elif framing == "bare":
+            yield tag + _as_varint(length) + body, offset, None
+        else:
+            yield body, offset, None
+        offset += len(tag) + width + length
+
+
+def _length(stream: IO[bytes], framing: str | None) -> tuple[int | None, int, bool]:
+    """Length of the next message, bytes it is written in, and whether it is cut."""
+    if framing == "fixed":
+        data = stream.read(4)
+        return (int.from_bytes(data, "big"), 4, False) if len(data) == 4 else (None, 0, bool(data))
+    data = b""
+    while len(data) < MAX_VARINT_BYTES and (byte := stream.read(1)):
+        data += byte
+        if byte[0] < 0x80:
+            return _varint(data, 0)[0], len(data), False
+    return None, 0, bool(data)
+
+
+def _as_varint(value: int) -> bytes:
+    found = bytearray()
+    while value >= 0x80:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes(found) + bytes([value])
+
+
+def _skip(stream: IO[bytes], length: int) -> None:
+    while length > 0 and (chunk := stream.read(min(length, 1 << 20))):
+        length -= len(chunk)
+
+
+FORMAT = Format(
+    name="otlp_protobuf",
+    title="OTLP protobuf",
+    says="export requests as the collector and SDKs write them, in every framing",
+    sniff=sniff,
+    reader=RowReader(read),
+)
