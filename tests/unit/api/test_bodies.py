@@ -1,0 +1,66 @@
+"""Bodies: every encoding of the contract, and the caps."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import zlib
+
+import pytest
+
+from api.bodies import unpack
+from api.problems import Refused
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+BODY = b"hello" * 1000
+
+
+@pytest.mark.parametrize(
+    ("encoding", "packed"),
+    [
+        ("", BODY),
+        ("identity", BODY),
+        ("GZIP", gzip.compress(BODY)),
+        ("deflate", zlib.compress(BODY)),
+        ("zstd", zstd.compress(BODY)),
+        ("gzip", gzip.compress(BODY[:7]) + gzip.compress(BODY[7:])),
+        ("zstd", zstd.compress(BODY[:7]) + zstd.compress(BODY[7:])),
+    ],
+)
+def test_every_encoding_gives_the_body_back(encoding: str, packed: bytes) -> None:
+    assert unpack(packed, encoding, 5000) == BODY
+
+
+@pytest.mark.parametrize(
+    ("encoding", "bomb"),
+    [
+        ("gzip", gzip.compress(bytes(50_000_000))),
+        ("deflate", zlib.compress(bytes(50_000_000))),
+        ("zstd", zstd.compress(bytes(50_000_000))),
+    ],
+    ids=["gzip", "deflate", "zstd"],
+)
+def test_a_body_that_unpacks_beyond_the_limit_is_refused(encoding: str, bomb: bytes) -> None:
+    with pytest.raises(Refused) as caught:
+        unpack(bomb, encoding, 1_000_000)
+    assert (caught.value.status, caught.value.code) == (413, "too_large")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "packed", "status", "code"),
+    [
+        ("br", b"x", 415, "unknown_encoding"),
+        ("gzip", b"no gzip", 400, "damaged_body"),
+        ("gzip", gzip.compress(BODY)[:-4], 400, "damaged_body"),
+        ("zstd", zstd.compress(BODY)[:-4], 400, "damaged_body"),
+        ("zstd", zstd.compress(BODY) + b"junk", 400, "damaged_body"),
+    ],
+)
+def test_what_is_no_such_body_is_refused(encoding: str, packed: bytes, status: int, code: str) -> None:
+    with pytest.raises(Refused) as caught:
+        unpack(packed, encoding, 1_000_000)
+    assert (caught.value.status, caught.value.code) == (status, code)
