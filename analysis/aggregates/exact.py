@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import polars as pl
 
+from analysis.division import divided
+
 SCALE = 1e12
 
 
 def exact_sum(expr: pl.Expr) -> pl.Expr:
     """Sum of the known values, to 1e-12 of the unit for each; 0 without any."""
-    return (expr.cast(pl.Float64) * SCALE).round(0).cast(pl.Int128).sum().cast(pl.Float64) / SCALE
+    return divided((expr.cast(pl.Float64) * SCALE).round(0).cast(pl.Int128).sum(), SCALE)
 
 
 def exact_mean(expr: pl.Expr) -> pl.Expr:

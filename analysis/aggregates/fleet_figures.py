@@ -1,6 +1,6 @@
 """Figures that need replica hours: cost of capacity per token, busy share.
 
-Input: replica hours (never sampled), and the output tokens of the requests beside them (sampled input divided by its
+Input: replica hours, as the store gives them or with the cost that the fleet file gives (never sampled), and the output tokens of the requests beside them (sampled input divided by its
 rate). Output: Figure. Source: metric definitions, section 6.
 """
 
@@ -46,7 +46,7 @@ def fleet_figure(metric: Metric, requests: pl.DataFrame, hours: pl.DataFrame) ->
         return Figure(requests.height, busy / up if up else None, None)
     if metric.id != "gpu_cost_per_million_output_tokens":
         return Figure(0, None, None)
-    cost = hours["cost_usd"].drop_nulls()
+    cost = hours["cost_pico" if "cost_pico" in hours.columns else "cost_usd"].drop_nulls()
     known = requests.filter(pl.col("output_tokens").is_not_null())
     tokens = known.select(exact_sum(pl.col("output_tokens") * pl.col("weight"))).item()
     if cost.is_empty() or not tokens:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from analysis.dimensions import matches
+from analysis.division import divided
 from analysis.metrics.latency import CALLS
 from analysis.metrics.metric import Better, Kind
 from analysis.metrics.outcome import FAILED
@@ -164,7 +165,7 @@ def _late(condition: Condition, observed_until_ns: int | None) -> pl.Expr:
         return broken
     running = pl.lit(observed_until_ns, pl.Int64()) - pl.col("started_ns")
     age = pl.when(pl.col("status_class") == "open").then(running).otherwise(pl.col("e2e_ns"))
-    elapsed = pl.coalesce(pl.col("e2e_ns"), age) / NS_PER_S
+    elapsed = divided(pl.coalesce(pl.col("e2e_ns"), age), NS_PER_S)
     waiting = pl.col(metric.column).is_null()
     if metric.id != "e2e":  # no first token yet, as far as one can tell
         waiting = waiting & (pl.col("output_tokens").fill_null(0) == 0)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from analysis.division import divided
 from analysis.metrics.metric import Better, Kind, Metric, Unit
 from ingest.schema import NS_PER_S
 
@@ -16,7 +17,7 @@ TOKENS_AFTER_FIRST = pl.col("output_tokens") - CALLS
 
 def seconds_of(column: str) -> pl.Expr:
     """A column of nanoseconds as seconds."""
-    return pl.col(column) / NS_PER_S
+    return divided(pl.col(column), NS_PER_S)
 
 
 def _latency(metric_id: str, title: str, expr: pl.Expr, *, needs: tuple[str, ...], says: str, source: str) -> Metric:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import polars as pl
 
+from analysis.division import divided
 from analysis.metrics.metric import Better, Kind, Metric, Unit
 
 PICO = 1e12
-_COST = pl.col("cost_pico").cast(pl.Float64) / PICO
+_COST = divided(pl.col("cost_pico"), PICO)
 _TOKENS = pl.col("input_tokens") + pl.col("output_tokens")
 
 

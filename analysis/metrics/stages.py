@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from analysis.division import divided
 from analysis.metrics.latency import seconds_of
 from analysis.metrics.metric import Better, Kind, Metric, Unit
 from ingest.schema import NS_PER_S, STAGES
@@ -55,7 +56,7 @@ OVERHEAD = Metric(
     kind=Kind.REQUEST,
     needs=("e2e_ns", *(f"{stage}_ns" for stage in _MODEL)),
     expr=pl.when(pl.any_horizontal(pl.col(f"{stage}_ns").is_not_null() for stage in _MODEL)).then(
-        (pl.col("e2e_ns") - _WORK_NS) / NS_PER_S
+        divided(pl.col("e2e_ns") - _WORK_NS, NS_PER_S)
     ),
     says="E2E without queue, prefill, decode and tools, or without the whole call where its inside is not known.",
     source="the request minus its model calls and tools; unknown where no model time was measured",

@@ -1,0 +1,49 @@
+"""Availability, failures, cancellations, degradation, cold starts and retries, each with its counts.
+
+Input: a measured frame. Output: one Availability record. Rates are over all requests; degradation and cold starts over
+those for which it is known. Retry amplification is attempts over requests for which attempts are known.
+Source: metric definitions, section 3.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from analysis.aggregates.exact import exact_sum
+from analysis.aggregates.statistics import wilson
+from analysis.metrics.catalog import BY_ID
+from analysis.result import Availability, Rate
+
+
+def availability(frame: pl.DataFrame) -> Availability:
+    """All shares of requests."""
+    attempts, known = frame.select(
+        exact_sum(pl.col("attempts")).alias("attempts"), pl.col("attempts").count().alias("known")
+    ).row(0)
+    return Availability(
+        availability=rate(frame, "availability"),
+        error_rate=rate(frame, "error_rate"),
+        timeout_rate=rate(frame, "timeout_rate"),
+        cancel_rate=rate(frame, "cancel_rate"),
+        degraded_rate=rate(frame, "degraded_rate"),
+        cold_start_rate=rate(frame, "cold_start_rate"),
+        retry_amplification=attempts / known if known else None,
+        by_error_type=counts(frame.filter(pl.col("error_type").is_not_null()), "error_type"),
+        by_status_class=counts(frame, "status_class"),
+    )
+
+
+def rate(frame: pl.DataFrame, metric_id: str) -> Rate:
+    """A share of requests with its counts and Wilson's interval; null where nothing is known."""
+    metric = BY_ID[metric_id]
+    if metric.numerator is None or metric.denominator is None:
+        raise ValueError(f"{metric_id} is no share of requests")
+    both = frame.select(metric.numerator.alias("num"), metric.denominator.alias("den")).drop_nulls()
+    n, of = int(both.get_column("num").sum()), int(both.get_column("den").sum())
+    return Rate(n, of, n / of if of else None, wilson(n, of))
+
+
+def counts(frame: pl.DataFrame, column: str) -> dict[str, int]:
+    """Requests per value, the most frequent first, then by name."""
+    table = frame.group_by(column).len().sort(["len", column], descending=[True, False])
+    return {str(value): int(n) for value, n in table.iter_rows()}

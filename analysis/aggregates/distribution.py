@@ -1,0 +1,108 @@
+"""Latency distributions: one line per metric over all requests, streamed ones, unstreamed ones and unknown ones.
+
+Input: a measured frame. Output: Distribution records over requests with status ok that have the figure, in the order
+of the catalog, "all" first. Percentiles are those of the inverse distribution with distribution-free intervals; where
+n is too small for one, it is named in `too_few`. Sampling does not change them.
+Source: metric definitions, sections 2, 3 and 9.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import polars as pl
+
+from analysis.aggregates.exact import exact_mean
+from analysis.aggregates.figures import OK
+from analysis.aggregates.statistics import needed_for_quantile, quantile_interval, rank
+from analysis.metrics.catalog import REQUEST_METRICS
+from analysis.metrics.latency import LATENCY
+from analysis.metrics.metric import Metric, Unit
+from analysis.result import Distribution, Interval
+
+PERCENTILES: dict[str, Fraction] = {"p50": Fraction(1, 2), "p95": Fraction(95, 100), "p99": Fraction(99, 100)}
+CURVE_POINTS = 200  # of the share within a value; below the cap of 500 that the result allows
+_STREAMING: tuple[tuple[bool | str | None, pl.Expr], ...] = (
+    ("all", pl.lit(value=True)),
+    (True, pl.col("streaming").fill_null(value=False)),
+    (False, (~pl.col("streaming")).fill_null(value=False)),
+    (None, pl.col("streaming").is_null()),
+)
+
+
+def distributions(frame: pl.DataFrame) -> list[Distribution]:
+    """All latency lines: the six latencies always, stages and other durations where any request has them."""
+    lines: list[Distribution] = []
+    parts = [(streaming, frame.filter(keep)) for streaming, keep in _STREAMING]
+    for metric in REQUEST_METRICS:
+        if metric.unit not in (Unit.SECOND, Unit.SECOND_PER_TOKEN):
+            continue
+        for streaming, rows in parts:
+            line = distribution(rows, metric, streaming)
+            if line.n > 0 or (streaming == "all" and metric in LATENCY):
+                lines.append(line)
+    return lines
+
+
+def distribution(rows: pl.DataFrame, metric: Metric, streaming: bool | str | None = "all") -> Distribution:
+    """One line over the rows given."""
+    known = rows.filter(OK & pl.col(metric.column).is_not_null())
+    ordered = known.get_column(metric.column).sort()
+    n = ordered.len()
+    points = {name: _at(ordered, p) for name, p in PERCENTILES.items()}
+    intervals: dict[str, Interval | None] = {name: quantile_interval(ordered, p) for name, p in PERCENTILES.items()}
+    too_few = [name for name, p in PERCENTILES.items() if 0 < n < needed_for_quantile(p)]
+    valid = int(rows.get_column("is_valid").sum())
+    served = rows.filter(OK & pl.col("is_valid")).height
+    return Distribution(
+        metric=metric.id,
+        title=metric.title,
+        unit=str(metric.unit),
+        streaming=streaming,
+        n=n,
+        mean=known.select(exact_mean(pl.col(metric.column))).item() if n else None,
+        p50=points["p50"],
+        p95=points["p95"],
+        p99=points["p99"],
+        max=float(ordered.item(n - 1)) if n else None,
+        intervals=intervals,
+        success_share=served / valid if valid else None,
+        too_few=too_few,
+        note=_note(known, metric, too_few),
+        curve=curve(ordered) if streaming == "all" and metric in LATENCY else [],
+    )
+
+
+def curve(ordered: pl.Series) -> list[tuple[float, float]]:
+    """(value, share of requests within it) at evenly spread ranks of sorted values; rising, ends at 1."""
+    n = ordered.len()
+    if n == 0:
+        return []
+    steps = min(n, CURVE_POINTS)
+    ranks = sorted({-(-step * n // steps) for step in range(1, steps + 1)} | {rank(p, n) for p in PERCENTILES.values()})
+    points: dict[float, float] = {}
+    for position in ranks:
+        points[float(ordered.item(position - 1))] = position / n
+    return list(points.items())
+
+
+def _at(ordered: pl.Series, p: Fraction) -> float | None:
+    return None if ordered.is_empty() else float(ordered.item(rank(p, ordered.len()) - 1))
+
+
+def _note(known: pl.DataFrame, metric: Metric, too_few: list[str]) -> str | None:
+    """What limits the line: too few requests, or how the figure was measured."""
+    parts: list[str] = []
+    if too_few:
+        needs = ", ".join(f"{name.upper()} {needed_for_quantile(PERCENTILES[name])}" for name in too_few)
+        parts.append(
+            f"n = {known.height} is too small for {' and '.join(n.upper() for n in too_few)} (needed: {needs})"
+        )
+    basis = {"tpot": "generation_basis", "itl_max": "itl_basis"}.get(metric.id)
+    if basis is not None and not known.is_empty():
+        counts = known.group_by(basis).len().sort(basis, nulls_last=True).rows()
+        parts.append("measured by " + ", ".join(f"{name or 'unknown basis'}: {n}" for name, n in counts))
+    if metric.id in ("ttft", "e2e") and not known.is_empty():
+        counts = known.group_by("vantage").len().sort("vantage", nulls_last=True).rows()
+        parts.append("measured at " + ", ".join(f"{name or 'unknown point'}: {n}" for name, n in counts))
+    return "; ".join(parts) or None

@@ -1,0 +1,140 @@
+"""Goodput: requests and output tokens per second that keep every objective which applies, and where the rest is lost.
+
+Input: a measured frame with `good_verdict` (aggregates/attainment.with_good), the objectives, the span.
+Output: one Goodput record. The denominator of rates is the wall clock of the span; the ratio is good / (good + bad).
+Volumes of sampled input are divided by its rate; counts and the ratio are of the rows.
+Source: metric definitions, section 5. Output tokens only: cached input would make the figure rise for nothing.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from analysis.aggregates.exact import exact_sum
+from analysis.aggregates.figures import OK
+from analysis.aggregates.statistics import wilson
+from analysis.aggregates.verdicts import BAD, GOOD, UNKNOWN, clause_flags
+from analysis.aggregates.windows import Span
+from analysis.dimensions import matches
+from analysis.metrics.metric import Metric
+from analysis.money import divide, usd_text
+from analysis.objectives import Objective
+from analysis.result import Goodput, TimePoint, WaterfallStep
+from ingest.schema import NS_PER_S
+from ingest.selection import to_iso
+
+PICO = 1e12
+MAX_POINTS = 400  # of the series; its step is the first below that gives no more
+STEPS_S = (60, 300, 600, 900, 1800, 3600, 4 * 3600, 12 * 3600, 86_400, 7 * 86_400)
+
+
+def goodput(frame: pl.DataFrame, defining: tuple[Objective, ...], span: Span) -> Goodput:
+    """Goodput by the objectives that define good; by success alone where there is none.
+
+    Args:
+        frame: with `good_verdict`.
+        defining: aggregates/attainment.good_objectives.
+        span: whose wall clock is the denominator.
+    """
+    verdict = pl.col("good_verdict")
+    counts = frame.select(*((verdict == name).sum().cast(pl.Int64).alias(name) for name in (GOOD, BAD, UNKNOWN))).row(
+        0, named=True
+    )
+    good, bad, unknown = counts[GOOD], counts[BAD], counts[UNKNOWN]
+    good_requests, good_tokens, tokens_known = (
+        frame.filter(verdict == GOOD)
+        .select(
+            exact_sum(pl.col("weight")).alias("requests"),
+            exact_sum(pl.col("output_tokens") * pl.col("weight")).alias("tokens"),
+            pl.col("output_tokens").count().alias("known"),
+        )
+        .row(0)
+    )
+    cost, priced = frame.select(
+        exact_sum(pl.col("cost_pico").cast(pl.Float64) / PICO * pl.col("weight")).alias("cost"),
+        pl.col("cost_pico").count().alias("priced"),
+    ).row(0)
+    seconds = span.seconds
+    return Goodput(
+        objective=", ".join(item.id for item in defining) or None,
+        requests_per_second=good_requests / seconds if seconds else None,
+        output_tokens_per_second=good_tokens / seconds if seconds and tokens_known else None,
+        ratio=good / (good + bad) if good + bad else None,
+        interval=wilson(good, good + bad),
+        good=good,
+        valid=good + bad + unknown,
+        cost_per_good_request_usd=_cost_per_good(frame) if priced else None,
+        good_output_tokens=round(good_tokens) if tokens_known else None,
+        output_tokens_per_usd=good_tokens / cost if priced and cost and tokens_known else None,
+        waterfall=waterfall(frame, defining),
+        series=series(frame, span),
+        note=None if defining else "No objective judges single requests: good means that a request did not fail.",
+    )
+
+
+def waterfall(frame: pl.DataFrame, defining: tuple[Objective, ...]) -> list[WaterfallStep]:
+    """What is left after each step: offered, valid, ok, one per clause, good.
+
+    A request is lost at the first clause it breaks; what is lost at `good` could not be said, or nothing judged it.
+    A request given up after its limit had passed is valid and bad, so it is lost at `ok`.
+    """
+    judged = pl.col("good_verdict") != "excluded"
+    rest = judged & OK
+    masks: list[tuple[str, pl.Expr]] = [("offered", pl.lit(value=True)), ("valid", judged), ("ok", rest)]
+    for metric in _metrics(defining):
+        rest = rest & ~_breaks(metric, defining)
+        masks.append((metric.id, rest))
+    masks.append(("good", pl.col("good_verdict") == GOOD))
+    left = frame.select(mask.cast(pl.Int64).sum().alias(name) for name, mask in masks).row(0, named=True)
+    left["offered"] = frame.height
+    steps: list[WaterfallStep] = []
+    before = frame.height
+    for name, _ in masks:
+        steps.append(WaterfallStep(name, int(left[name]), before - int(left[name])))
+        before = int(left[name])
+    return steps
+
+
+def series(frame: pl.DataFrame, span: Span) -> list[TimePoint]:
+    """Offered and good requests per second over time; steps without requests are left out."""
+    timed = frame.filter(pl.col("started_ns").is_not_null())
+    seconds = span.seconds
+    if timed.is_empty() or not seconds:
+        return []
+    step = next((step for step in STEPS_S if seconds / step <= MAX_POINTS), STEPS_S[-1])
+    table = (
+        timed.group_by((pl.col("started_ns") // (step * NS_PER_S) * (step * NS_PER_S)).alias("at_ns"))
+        .agg(
+            exact_sum(pl.col("weight")).alias("offered"),
+            exact_sum(pl.col("weight").filter(pl.col("good_verdict") == GOOD)).alias("good"),
+            pl.len().cast(pl.Int64).alias("n"),
+        )
+        .sort("at_ns")
+    )
+    points: list[TimePoint] = []
+    for at, offered, good, n in table.iter_rows():
+        inside = span.overlap_s(at, at + step * NS_PER_S) or step
+        points.append(TimePoint(to_iso(at), offered / inside, good / inside, n))
+    return points
+
+
+def _cost_per_good(frame: pl.DataFrame) -> str | None:
+    """Exact cost of all requests over the good ones; sampling cancels out unless its rate varies."""
+    cost = frame.get_column("cost_pico").cast(pl.Int128).sum()
+    good = frame.filter(pl.col("good_verdict") == GOOD).height
+    pico = divide(int(cost), good)
+    return None if pico is None else usd_text(pico)
+
+
+def _metrics(defining: tuple[Objective, ...]) -> list[Metric]:
+    """Metrics of all conditions, in order of first mention."""
+    return list({c.metric.id: c.metric for item in defining for c in item.conditions}.values())
+
+
+def _breaks(metric: Metric, defining: tuple[Objective, ...]) -> pl.Expr:
+    return pl.any_horizontal(
+        matches(item.where) & clause_flags(condition).broken
+        for item in defining
+        for condition in item.conditions
+        if condition.metric is metric
+    )

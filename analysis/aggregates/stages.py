@@ -1,0 +1,101 @@
+"""Where the time went: seconds of each stage over all requests, the slowest 5 % and the bad ones.
+
+Input: a measured frame with `good_verdict`. Output: StageShare records in the order of time; a stage that no request
+has measured is left out. Shares are time-weighted: seconds of the stage over seconds of E2E, so they sum to 1.
+Stages never exceed E2E by more than the tolerance: a request whose stages do (clocks of two hosts apart) is left out
+of the table and counted by `skewed`.
+Source: metric definitions, sections 1 and 7.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from analysis.aggregates.exact import exact_sum
+from analysis.aggregates.statistics import quantile
+from analysis.aggregates.verdicts import BAD
+from analysis.result import StageShare
+from ingest.schema import NS_PER_S, STAGES
+
+TOLERANCE_NS = 1_000_000  # stage times are often written in whole milliseconds, so sums may be off by some
+TOLERANCE_SHARE = 0.001
+BEFORE_FIRST_TOKEN = (
+    "gateway",
+    "network",
+    "guardrail",
+    "retrieval",
+    "rerank",
+    "queue",
+    "prefill",
+    "before_first_token",
+)
+_NAMED = [stage for stage in STAGES if stage != "unattributed"]
+_EXPLAINED = pl.sum_horizontal(pl.col(f"{stage}_ns").fill_null(0) for stage in _NAMED)
+_REST = pl.col("e2e_ns") - _EXPLAINED
+
+
+def stage_shares(frame: pl.DataFrame) -> list[StageShare]:
+    """Stages with their shares; unattributed is what no stage explains, so the seconds sum to E2E."""
+    rows = staged(frame)
+    if rows.is_empty():
+        return []
+    limit = quantile(rows.get_column("e2e_ns"), 0.95)
+    slow = rows.filter(pl.col("e2e_ns") > limit)
+    bad = rows.filter(pl.col("good_verdict") == BAD) if "good_verdict" in rows.columns else rows.clear()
+    one_call = rows.filter((pl.col("llm_calls").fill_null(1) <= 1) & pl.col("ttft_ns").is_not_null())
+    whole, slowest, bads, first = (_seconds(part) for part in (rows, slow, bad, one_call))
+    ttft = one_call.select(exact_sum(pl.col("ttft_ns") / NS_PER_S)).item()
+    found: list[StageShare] = []
+    for stage in STAGES:
+        n = rows.height if stage == "unattributed" else rows.get_column(f"{stage}_ns").count()
+        if n == 0:
+            continue
+        found.append(
+            StageShare(
+                stage=stage,
+                seconds=whole[stage],
+                share=_ratio(whole[stage], whole["e2e"]),
+                share_slowest_5_percent=_ratio(slowest[stage], slowest["e2e"]),
+                n=n,
+                mean_seconds=whole[stage] / n,
+                share_of_ttft=_ratio(first[stage], ttft) if stage in BEFORE_FIRST_TOKEN else None,
+                mean_seconds_slowest_5_percent=_ratio(slowest[stage], slow.height),
+                mean_seconds_bad=_ratio(bads[stage], bad.height),
+                share_bad=_ratio(bads[stage], bads["e2e"]),
+            )
+        )
+    return found
+
+
+def staged(frame: pl.DataFrame) -> pl.DataFrame:
+    """Requests with a known E2E whose stages fit into it, with `unattributed_ns` filled in."""
+    rest = pl.coalesce("unattributed_ns", _REST)
+    return (
+        frame.lazy()
+        .filter(pl.col("e2e_ns").is_not_null() & ~_skew())
+        .with_columns(rest.alias("unattributed_ns"))
+        .collect()
+    )
+
+
+def skewed(frame: pl.DataFrame) -> int:
+    """Number of requests whose stages are longer than their E2E, beyond what rounding explains."""
+    return int(frame.select((pl.col("e2e_ns").is_not_null() & _skew()).sum()).item())
+
+
+def _skew() -> pl.Expr:
+    allowed = pl.max_horizontal(pl.lit(float(TOLERANCE_NS)), pl.col("e2e_ns") * TOLERANCE_SHARE)
+    return (allowed < -_REST).fill_null(value=False)
+
+
+def _seconds(rows: pl.DataFrame) -> dict[str, float]:
+    """Seconds of every stage and of E2E."""
+    sums = rows.select(
+        *(exact_sum(pl.col(f"{stage}_ns") / NS_PER_S).alias(stage) for stage in STAGES),
+        exact_sum(pl.col("e2e_ns") / NS_PER_S).alias("e2e"),
+    )
+    return {name: float(value) for name, value in sums.row(0, named=True).items()}
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return part / whole if whole else None

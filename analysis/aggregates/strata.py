@@ -1,0 +1,115 @@
+"""The length grid: every latency by input and output bucket, because long prompts are slower by nature.
+
+Input: a measured frame, the objectives. Output: Stratum records in the order of metric, input and output bucket.
+`attainment` is the share within the limit of the first objective on that metric, failures counted as broken; null where
+there is none. Shares of traffic and cost are of the whole selection.
+Source: metric definitions, sections 4 and 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from analysis.aggregates.distribution import PERCENTILES
+from analysis.aggregates.figures import OK
+from analysis.aggregates.statistics import quantile_expr
+from analysis.aggregates.verdicts import BAD, GOOD, verdict_expr
+from analysis.dimensions import matches
+from analysis.metrics.latency import LATENCY
+from analysis.metrics.metric import Metric
+from analysis.objectives import Condition, Objective, Objectives
+from analysis.result import Stratum
+from analysis.settings import Settings, bucket_labels
+
+UNKNOWN_LENGTH = "unknown"
+_KEYS = ("input_bucket", "output_bucket")
+
+
+def strata(frame: pl.DataFrame, objectives: Objectives, until: int | None) -> list[Stratum]:
+    """The grid of every latency that some request has."""
+    rows = frame.with_columns(pl.col(name).fill_null(UNKNOWN_LENGTH) for name in _KEYS)
+    whole = _whole(rows)
+    cost = sum(row["cost"] for row in whole.values())
+    found: list[Stratum] = []
+    for metric in LATENCY:
+        table = _table(rows, metric, objectives, until)
+        for key in _order(table, objectives.settings):
+            row, all_of_it = table[key], whole[key]
+            judged = row[GOOD] + row[BAD]
+            found.append(
+                Stratum(
+                    metric=metric.id,
+                    input_bucket=key[0],
+                    output_bucket=key[1],
+                    n=row["n"],
+                    p50=row["p50"],
+                    p95=row["p95"],
+                    p99=row["p99"],
+                    attainment=row[GOOD] / judged if judged else None,
+                    traffic_share=all_of_it["requests"] / rows.height,
+                    cost_share=all_of_it["cost"] / cost if cost and all_of_it["priced"] else None,
+                )
+            )
+    return found
+
+
+def first_limit(objectives: Objectives, metric: Metric) -> tuple[Objective, Condition] | None:
+    """The first objective that limits a metric with a target or a percentile, and the condition in it."""
+    for item in objectives.items:
+        for condition in item.conditions:
+            if condition.metric is metric and (item.target is not None or item.percentile is not None):
+                return item, condition
+    return None
+
+
+def _table(
+    rows: pl.DataFrame, metric: Metric, objectives: Objectives, until: int | None
+) -> dict[tuple[str, str], dict[str, Any]]:
+    verdict: pl.Expr = pl.lit(None, pl.String())
+    limit = first_limit(objectives, metric)
+    if limit is not None:
+        alone = _alone(*limit)
+        verdict = pl.when(matches(alone.where)).then(verdict_expr(alone, objectives.settings, until))
+    known = OK & pl.col(metric.column).is_not_null()
+    values = pl.col(metric.column).filter(known)
+    table = (
+        rows.with_columns(verdict.alias("_verdict"))
+        .group_by(_KEYS)
+        .agg(
+            values.len().cast(pl.Int64).alias("n"),
+            *(quantile_expr(values, p).alias(name) for name, p in PERCENTILES.items()),
+            *((pl.col("_verdict") == name).sum().cast(pl.Int64).alias(name) for name in (GOOD, BAD)),
+        )
+        .filter(pl.col("n") > 0)
+    )
+    return {(row["input_bucket"], row["output_bucket"]): row for row in table.to_dicts()}
+
+
+def _alone(item: Objective, condition: Condition) -> Objective:
+    """One condition of an objective as an objective with a target, so that failures count as broken."""
+    return replace(item, metric=condition.metric.id, conditions=(condition,), target=item.target or 0.5, statistic=None)
+
+
+def _whole(rows: pl.DataFrame) -> dict[tuple[str, str], dict[str, int]]:
+    """Requests and exact cost in pico-USD per cell, over all requests."""
+    table = rows.group_by(_KEYS).agg(
+        pl.len().cast(pl.Int64).alias("requests"),
+        pl.col("cost_pico").cast(pl.Int128).sum().alias("cost"),
+        pl.col("cost_pico").count().cast(pl.Int64).alias("priced"),
+    )
+    return {
+        (row["input_bucket"], row["output_bucket"]): {name: int(row[name]) for name in ("requests", "cost", "priced")}
+        for row in table.to_dicts()
+    }
+
+
+def _order(keys: Iterable[tuple[str, str]], settings: Settings) -> list[tuple[str, str]]:
+    def position(labels: tuple[str, ...], label: str) -> int:
+        return labels.index(label) if label in labels else len(labels)
+
+    inputs, outputs = bucket_labels(settings.buckets.input), bucket_labels(settings.buckets.output)
+    return sorted(keys, key=lambda key: (position(inputs, key[0]), position(outputs, key[1]), key))

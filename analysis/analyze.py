@@ -1,0 +1,171 @@
+"""DOOR of analysis: rows of a store in, one finished result out.
+
+Four steps: select, measure (and price), aggregate, judge. The same store, selection, files and `now` give the same
+bytes. Nothing here reads a clock, a setting of the process or a file of the user.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import polars as pl
+
+from analysis.aggregates.attainment import good_objectives, judge, with_good
+from analysis.aggregates.availability import availability
+from analysis.aggregates.cache import cache
+from analysis.aggregates.capacity import fleet_hours
+from analysis.aggregates.cost import costs
+from analysis.aggregates.distribution import distributions
+from analysis.aggregates.goodput import goodput
+from analysis.aggregates.load import load
+from analysis.aggregates.quality import data_quality
+from analysis.aggregates.stages import stage_shares
+from analysis.aggregates.strata import strata
+from analysis.aggregates.throughput import throughput
+from analysis.aggregates.verdicts import last_instant
+from analysis.aggregates.windows import Span, span_of
+from analysis.describe import definitions, provenance, selection_record, summary
+from analysis.dimensions import grouped, matches
+from analysis.fleet import Fleet
+from analysis.ledger import Ledger, keep_ledger
+from analysis.metrics.measure import measure
+from analysis.objectives import Objectives
+from analysis.pricebook import PriceBook
+from analysis.result import RESULT_VERSION, AnalysisResult, DataQuality, ObjectiveResult
+from ingest.selection import DERIVED_DIMENSIONS, Selection
+from ingest.store.database import Store
+
+RULES = "rules of this version"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One side: its requests with figures, cost and `good_verdict`, what stands beside them, and the range."""
+
+    frame: pl.DataFrame
+    calls: pl.DataFrame
+    replica_hours: pl.DataFrame  # as stored
+    hours: pl.DataFrame | None  # of the selection, with cost and idle part; None if there can be none
+    ledger: Ledger
+    span: Span
+    selection: Selection
+
+
+def analyze(
+    store: Store,
+    selection: Selection,
+    *,
+    objectives: Objectives,
+    prices: PriceBook,
+    fleet: Fleet | None = None,
+    baseline: tuple[Store, Selection] | None = None,
+    now: datetime,
+    command: str | None = None,
+) -> AnalysisResult:
+    """The finished analysis of a selection.
+
+    Args:
+        store: an open store.
+        selection: time range and filters; its time zone holds for windows, hours, weekdays and days.
+        objectives: what is promised, and the settings of the judgement.
+        prices: price book.
+        fleet: capacity of self-hosted models, if a file was given.
+        baseline: what it is compared with, in this store or another.
+        now: the instant that the result bears.
+        command: what the reader typed, for the footer.
+    """
+    objectives = replace(objectives, settings=replace(objectives.settings, timezone=selection.timezone))
+    side = measured(store, selection, objectives, prices, fleet)
+    other = None if baseline is None else measured(*baseline, objectives, prices, fleet)
+    frame, span = side.frame, side.span
+    money = costs(frame, side.replica_hours, ledger=side.ledger, fleet=fleet, selection=selection)
+    quality = _quality(store, side)
+    judged = judge(frame, objectives, start_ns=selection.start_ns, end_ns=selection.end_ns, replica_hours=side.hours)
+    if quality.grade == "D":
+        judged = tuple(withheld(result) for result in judged)
+    return AnalysisResult(
+        result_version=RESULT_VERSION,
+        selection=selection_record(selection, span, None if other is None else other.selection),
+        data_quality=quality,
+        summary=summary(frame, money),
+        latency=distributions(frame),
+        stages=stage_shares(frame),
+        strata=strata(frame, objectives, last_instant(frame)),
+        objectives=list(judged),
+        goodput=goodput(frame, good_objectives(objectives), span),
+        availability=availability(frame),
+        throughput=throughput(frame, span),
+        load=load(frame, span, objectives.settings, side.hours),
+        cache=cache(frame, money.saved_usd),
+        findings=[],
+        costs=money,
+        comparison=None,
+        definitions=definitions(),
+        provenance=provenance(
+            frame,
+            sorted({line.sha256 or line.name for line in quality.uploads}),
+            now=now,
+            timezone=selection.timezone,
+            objectives=objectives.source,
+            price_book=money.price_book,
+            rules=RULES,
+            command=command,
+        ),
+        notes=_notes(side),
+    )
+
+
+def measured(
+    store: Store, selection: Selection, objectives: Objectives, prices: PriceBook, fleet: Fleet | None
+) -> Measured:
+    """The requests of a selection with all their figures, filtered by derived dimensions too."""
+    requests = store.requests(selection)
+    calls = store.calls(selection)
+    ledger = keep_ledger(requests, calls, prices)
+    frame = measure(ledger.requests, objectives.settings)
+    derived = grouped(pair for pair in selection.where if pair[0] in DERIVED_DIMENSIONS)
+    if derived:
+        frame = frame.filter(matches(derived))
+    frame = with_good(frame, objectives, last_instant(frame))
+    stored = store.replica_hours(selection)
+    hours = fleet_hours(stored, selection, fleet, frame)
+    return Measured(
+        frame, calls, stored, hours, ledger, span_of(frame, selection.start_ns, selection.end_ns), selection
+    )
+
+
+def withheld(result: ObjectiveResult) -> ObjectiveResult:
+    """The result without its verdict, for data of grade D."""
+    return replace(
+        result,
+        verdict="unknown",
+        sure=None,
+        says="The data are of grade D, so no verdict is given. " + result.says,
+        windows=[replace(window, verdict="unknown", sure=None) for window in result.windows],
+        worst=None,
+        n_windows_judged=0,
+        n_windows_breached=0,
+    )
+
+
+def _quality(store: Store, side: Measured) -> DataQuality:
+    """Quality of the uploads behind the rows; of all uploads where the selection is open."""
+    uploads = store.uploads()
+    if side.selection.start_ns is not None or side.selection.end_ns is not None:
+        uploads = uploads.filter(pl.col("upload_id").is_in(side.frame.get_column("upload_id").unique().to_list()))
+    rejects = store.rejects().filter(pl.col("upload_id").is_in(uploads.get_column("upload_id").to_list()))
+    return data_quality(side.frame, uploads, rejects, end_ns=side.selection.end_ns)
+
+
+def _notes(side: Measured) -> list[str]:
+    notes: list[str] = []
+    if side.frame.is_empty():
+        notes.append("No request lies in this selection.")
+    elif side.span.seconds is None:
+        notes.append("No request has a clock, so there are no rates, windows or series.")
+    elif side.selection.start_ns is None or side.selection.end_ns is None:
+        notes.append("The range is open: rates are over the time from the first arrival to the last end.")
+    if side.frame.height and side.frame.get_column("sampling_rate").min() != 1.0:
+        notes.append("The input is a sample: tokens, costs and rates per second are divided by its sampling rate.")
+    return notes
