@@ -369,6 +369,33 @@ class CountBucket:
 
 
 @dataclass(frozen=True)
+class RooflineLine:
+    """A self-hosted model against the limits of its devices; measured figures are medians over its requests."""
+
+    model: str
+    flops_per_token: float
+    kv_token_bytes: float
+    weight_bytes: float
+    kv_capacity_tokens: int  # of one replica; 0: the weights alone fill the memory
+    prefill_floor_s_per_token: float
+    decode_floor_s_per_step: float  # at the measured batch and context
+    ridge: float  # FLOP per byte; below it bandwidth is the limit
+    batch_size: float | None
+    prefill_intensity: float | None
+    decode_intensity: float
+    prefill_s_per_token: float | None
+    decode_s_per_token: float | None
+    compute_use: float | None  # prefill floor over measured time
+    bandwidth_use: float | None  # decode floor over measured time per token; a lower bound
+    kv_cache_usage_p95: float | None
+    mfu: float | None
+    prefill_bound: str | None  # compute or bandwidth, by its intensity
+    decode_bound: str
+    limits: list[str]  # limits that are reached: kv_capacity, compute, bandwidth
+    speculative: bool | None  # faster per token than a step can be: several tokens a step
+
+
+@dataclass(frozen=True)
 class Load:
     mean_concurrency: float | None
     max_concurrency: int | None
@@ -381,6 +408,7 @@ class Load:
     hours: list[HourCell]
     gpu_utilization: float | None
     mfu: float | None
+    roofline: list[RooflineLine] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
