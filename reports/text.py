@@ -127,15 +127,24 @@ def percent_number(value: float, against: float | None = None) -> str:
     if exact == 100:
         places = 0
     elif 99 < exact < 100:
-        places = max(1, 1 - (100 - exact).adjusted())
+        places = max(1, -(100 - exact).adjusted())
     places = min(places, SHARE_DIGITS)
     text = fixed(exact, places)
+    while places > 1 and text.endswith("0"):  # 2.1, not 2.10
+        places, text = places - 1, text[:-1]
     if against is not None and value != against:
         target = Decimal(repr(float(against))) * 100
         while Decimal(text.replace(MINUS, "-").replace(",", "")) == target and places < SHARE_DIGITS:
             places += 1
             text = fixed(exact, places)
     return text
+
+
+def times(value: float | None) -> str:
+    """A burn rate or factor: 13.4×, 0.9×, 0.04×."""
+    if value is None:
+        return UNKNOWN
+    return f"{fixed(value, 1) if abs(value) >= 0.1 or value == 0 else significant(value, 1)}×"
 
 
 def share(value: float | None, against: float | None = None) -> str:

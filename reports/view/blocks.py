@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from reports.view.chart_data import ChartData
+from reports.charts.data import ChartData
 
 
 @dataclass(frozen=True)

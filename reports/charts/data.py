@@ -1,6 +1,6 @@
 """What the charts draw: series with their hover texts, already ordered, thinned and worded.
 
-Output: frozen records; one module of reports/charts draws one of them. Colours are names of tokens.
+Output: frozen records; one module of this package draws one of them. Colours are names of tokens.
 """
 
 from __future__ import annotations
@@ -74,6 +74,14 @@ class Mark:
 
 
 @dataclass(frozen=True)
+class Tick:
+    """A place on the axis and its word."""
+
+    at: str | float
+    label: str
+
+
+@dataclass(frozen=True)
 class Lines:
     """Lines over time or over a value."""
 
@@ -84,6 +92,7 @@ class Lines:
     marks: tuple[Mark, ...] = ()
     x_log: bool = False
     zero_based: bool = True
+    ticks: tuple[Tick, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,6 +107,7 @@ class TimeBars:
     bands: tuple[Band, ...] = ()
     marks: tuple[Mark, ...] = ()
     width_s: float | None = None
+    ticks: tuple[Tick, ...] = ()
 
 
 @dataclass(frozen=True)

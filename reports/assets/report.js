@@ -1,0 +1,136 @@
+/* Draws the charts from the JSON beside them, in the colours of the reader's scheme; switches the language;
+   saves the embedded result; follows the parts while scrolling; gets charts ready for paper. No address is asked. */
+(function () {
+  'use strict';
+  var dark = matchMedia('(prefers-color-scheme: dark)');
+  var config = {displayModeBar: false, responsive: true, showTips: false, doubleClick: false};
+  var PAPER = {whole: 640, third: 208};
+
+  function lightTokens() {
+    var found = {};
+    Array.prototype.forEach.call(document.styleSheets, function (sheet) {
+      Array.prototype.forEach.call(sheet.cssRules, function (rule) {
+        if (rule.selectorText === ':root') {
+          Array.prototype.forEach.call(rule.style, function (name) { found[name] = rule.style.getPropertyValue(name); });
+        }
+      });
+    });
+    return found;
+  }
+
+  function colors(onPaper) {
+    var style = getComputedStyle(document.documentElement);
+    var light = onPaper ? lightTokens() : {};
+    function value(name) { return (light[name] || style.getPropertyValue(name)).trim(); }
+    return function put(item) {
+      if (typeof item === 'string') {
+        return item.indexOf('var(--') === -1 ? item : item.replace(/var\((--[\w-]+)\)/g, function (_, name) { return value(name); });
+      }
+      if (Array.isArray(item)) { return item.map(put); }
+      if (item && typeof item === 'object') {
+        return Object.keys(item).reduce(function (made, key) { made[key] = put(item[key]); return made; }, {});
+      }
+      return item;
+    };
+  }
+
+  function charts() { return document.querySelectorAll('.chart'); }
+
+  function draw(onPaper) {
+    if (!window.Plotly) { return; }
+    var put = colors(onPaper);
+    var font = getComputedStyle(document.body).fontFamily;
+    charts().forEach(function (box) {
+      var figure = put(JSON.parse(box.querySelector('script').textContent));
+      var place = box.querySelector('.plot');
+      figure.layout.font.family = font;
+      if (onPaper) {
+        figure.layout.width = box.closest('.g3') ? PAPER.third : PAPER.whole;
+        figure.layout.autosize = false;
+      }
+      window.Plotly.react(place, figure.data, figure.layout, config);
+      place.dataset.drawn = 'yes';
+    });
+  }
+
+  function clear() {
+    if (window.Plotly) { charts().forEach(function (box) { window.Plotly.purge(box.querySelector('.plot')); }); }
+  }
+
+  function showLanguage(lang) {
+    var page = document.getElementById('page');
+    var other = document.getElementById('other');
+    if (!other || page.lang === lang) { return; }
+    clear();
+    var shown = page.cloneNode(true);
+    shown.querySelectorAll('.plot').forEach(function (place) { place.textContent = ''; });
+    var next = other.content.firstElementChild;
+    next.id = 'page';
+    page.replaceWith(next);
+    shown.id = 'page-kept';
+    other.content.replaceChildren(shown);
+    document.documentElement.lang = lang;
+    document.title = next.dataset.title;
+    ready();
+    draw(false);
+    next.querySelector('[data-lang="' + lang + '"]').focus();
+  }
+
+  function save() {
+    var text = document.getElementById('result').textContent;
+    var link = document.createElement('a');
+    link.href = URL.createObjectURL(new Blob([text], {type: 'application/json'}));
+    link.download = 'report.json';
+    link.click();
+    setTimeout(function () { URL.revokeObjectURL(link.href); }, 1000);
+  }
+
+  function follow() {
+    var links = document.querySelectorAll('.rail a');
+    if (!window.IntersectionObserver || !links.length) { return; }
+    var seen = new IntersectionObserver(function (entries) {
+      entries.forEach(function (entry) {
+        if (entry.isIntersecting) {
+          links.forEach(function (link) {
+            if (link.hash === '#' + entry.target.id) { link.setAttribute('aria-current', 'true'); } else { link.removeAttribute('aria-current'); }
+          });
+        }
+      });
+    }, {rootMargin: '-10% 0px -80% 0px'});
+    links.forEach(function (link) {
+      var part = document.getElementById(link.hash.slice(1));
+      if (part) { seen.observe(part); }
+    });
+  }
+
+  function openTarget() {
+    var target = location.hash && document.getElementById(location.hash.slice(1));
+    if (target && target.tagName === 'DETAILS') { target.open = true; }
+  }
+
+  function ready() {
+    document.querySelectorAll('[data-lang]').forEach(function (button) {
+      button.hidden = !document.getElementById('other') && button.getAttribute('aria-pressed') !== 'true';
+      button.addEventListener('click', function () { showLanguage(button.dataset.lang); });
+    });
+    document.querySelectorAll('[data-save]').forEach(function (button) { button.addEventListener('click', save); });
+    document.querySelectorAll('[data-print]').forEach(function (button) { button.addEventListener('click', function () { window.print(); }); });
+    var served = location.protocol.indexOf('http') === 0 && /^\/reports\/[^/.]+$/.test(location.pathname);
+    document.querySelectorAll('[data-suffix]').forEach(function (link) {
+      link.hidden = !served;
+      link.href = location.pathname + link.dataset.suffix;
+    });
+    follow();
+  }
+
+  ready();
+  openTarget();
+  draw(false);
+  dark.addEventListener('change', function () { draw(false); });
+  addEventListener('hashchange', openTarget);
+  addEventListener('beforeprint', function () {
+    document.querySelectorAll('details.act').forEach(function (item) { item.open = true; });
+    draw(true);
+  });
+  addEventListener('afterprint', function () { draw(false); });
+})();

@@ -1,0 +1,176 @@
+"""Stacked bars and columns, losses and shares by bucket.
+
+Input: records of charts/data.py. Output: plotly figures.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reports.charts import theme
+from reports.charts.data import CountColumns, Losses, Segment, StackedBars, StackedColumns
+
+
+def stacked_bars(data: StackedBars, height: int) -> Any:
+    """Horizontal stacked bars, the total at the end of each."""
+    import plotly.graph_objects as go
+
+    traces = [
+        go.Bar(
+            y=list(data.groups),
+            x=list(segment.values),
+            name=segment.name,
+            orientation="h",
+            width=0.62,
+            marker=_fill(segment),
+            text=list(segment.labels),
+            textposition="inside",
+            textangle=0,
+            insidetextanchor="middle",
+            constraintext="none",
+            insidetextfont={"color": theme.color("on-deep" if segment.deep else "on-light"), "size": 12},
+            hovertext=list(segment.hovers),
+            hoverinfo="text",
+        )
+        for segment in data.segments
+    ]
+    notes = [
+        theme.note(
+            sum(value for value in (s.values[index] for s in data.segments) if value is not None),
+            group,
+            total,
+            xref="x",
+            yref="y",
+            xanchor="left",
+            xshift=6,
+        )
+        for index, (group, total) in enumerate(zip(data.groups, data.totals, strict=True))
+    ]
+    reach = max(
+        (sum(s.values[i] or 0 for s in data.segments) for i in range(len(data.groups))),
+        default=0,
+    )
+    return go.Figure(
+        traces,
+        theme.layout(
+            height,
+            barmode="stack",
+            annotations=notes,
+            uniformtext={"minsize": 11, "mode": "hide"},
+            xaxis=theme.axis(
+                grid=True, range=[0, reach * (1.0 if data.unit == "ratio" else 1.14) or 1], **_unit(data.unit)
+            ),
+            yaxis=theme.axis(grid=False, autorange="reversed", showline=False),
+        ),
+    )
+
+
+def stacked_columns(data: StackedColumns, height: int) -> Any:
+    """Vertical stacked columns, the total on top."""
+    import plotly.graph_objects as go
+
+    traces = [
+        go.Bar(
+            x=list(data.groups),
+            y=list(segment.values),
+            name=segment.name,
+            width=0.66,
+            marker=_fill(segment),
+            hovertext=list(segment.hovers),
+            hoverinfo="text",
+        )
+        for segment in data.segments
+    ]
+    notes = [
+        theme.note(
+            group,
+            sum(value for value in (s.values[index] for s in data.segments) if value is not None),
+            total,
+            xref="x",
+            yref="y",
+            yanchor="bottom",
+        )
+        for index, (group, total) in enumerate(zip(data.groups, data.totals, strict=True))
+    ]
+    return go.Figure(
+        traces,
+        theme.layout(
+            height,
+            barmode="stack",
+            annotations=notes,
+            xaxis=theme.axis(grid=False, type="category"),
+            yaxis=theme.axis(grid=True, rangemode="tozero", **_unit(data.unit)),
+        ),
+    )
+
+
+def losses(data: Losses, height: int) -> Any:
+    """Horizontal bars from zero, a word at the end of each."""
+    import plotly.graph_objects as go
+
+    bar = go.Bar(
+        y=list(data.steps),
+        x=list(data.values),
+        orientation="h",
+        width=0.6,
+        marker={"color": [theme.color(token) for token in data.tokens]},
+        text=list(data.ends),
+        textposition="outside",
+        textfont={"color": theme.color("ink"), "size": 12},
+        cliponaxis=False,
+        hovertext=list(data.hovers),
+        hoverinfo="text",
+    )
+    reach = max(data.values, default=0)
+    return go.Figure(
+        [bar],
+        theme.layout(
+            height,
+            xaxis=theme.axis(grid=True, range=[0, reach * 1.6 or 1], **_unit(data.unit)),
+            yaxis=theme.axis(grid=False, autorange="reversed", showline=False),
+        ),
+    )
+
+
+def count_columns(data: CountColumns, height: int) -> Any:
+    """One column per bucket."""
+    import plotly.graph_objects as go
+
+    bar = go.Bar(
+        x=list(data.groups),
+        y=list(data.values),
+        width=0.7,
+        marker={"color": theme.color(data.token)},
+        hovertext=list(data.hovers),
+        hoverinfo="text",
+    )
+    return go.Figure(
+        [bar],
+        theme.layout(
+            height,
+            xaxis=theme.axis(grid=False, type="category"),
+            yaxis=theme.axis(grid=True, rangemode="tozero", **_unit(data.unit)),
+        ),
+    )
+
+
+def _fill(segment: Segment) -> dict[str, Any]:
+    """Colour of a segment, hatched where the inside of a call is not known."""
+    fill: dict[str, Any] = {"color": theme.color(segment.token), "line": {"width": 0}}
+    if segment.hatched:
+        fill["pattern"] = {
+            "shape": "/",
+            "fgcolor": theme.color("hatch"),
+            "size": 5,
+            "solidity": 0.4,
+            "fillmode": "overlay",
+        }
+    return fill
+
+
+def _unit(unit: str) -> dict[str, Any]:
+    """Ticks of a value axis with the unit on the last one."""
+    if unit == "ratio":
+        return {"tickformat": ".0%"}
+    suffix = {"ticksuffix": f" {unit}", "showticksuffix": "last"} if unit else {}
+    return {"tickformat": ",~f", "nticks": 7, **suffix}

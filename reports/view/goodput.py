@@ -1,0 +1,165 @@
+"""Part 8: from offered to good, and both over time.
+
+Input: goodput of the result; Text. Output: blocks.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+
+from analysis.result import AnalysisResult, Goodput, WaterfallStep
+from reports import text as words
+from reports.charts import theme
+from reports.charts.data import Line, Lines, Losses
+from reports.text import ABBREVIATIONS, Text
+from reports.view.blocks import Block, Chart, Column, Figure, Message, Part, Row, Swatch, Table, number_cell, plain, row
+from reports.view.times import incidents, ticks, wall_clock
+
+TOKEN_OF_STEP = {"ok": "bad", "valid": "too-few", "ttft": "stage-queue", "tpot": "stage-decode", "e2e": "series-1"}
+
+
+def goodput_part(result: AnalysisResult, text: Text) -> Part:
+    title = text.say("8. Goodput")
+    good = result.goodput
+    if good.valid == 0 or not good.waterfall:
+        says = good.note or text.say("No request could be judged, so none can be called good.")
+        return Part("p8", title, title, "", (Message(plain(says)),))
+    lead = text.say(
+        "Good: status ok and every limit of {objective} that applies is kept.", objective=good.objective or "–"
+    )
+    if result.throughput.seconds is not None:
+        lead += " " + text.say(
+            "Rates are divided by the {seconds} s of the selection.", seconds=words.count(result.throughput.seconds)
+        )
+    if good.note:
+        lead = f"{lead} {good.note}"
+    blocks: list[Block] = [_losses(good, text)]
+    if len(good.series) > 1:
+        blocks.append(_over_time(good, result, text))
+    return Part("p8", title, title, lead, tuple(blocks))
+
+
+def _losses(good: Goodput, text: Text) -> Figure:
+    lost = [step for step in good.waterfall if step.step not in ("offered", "good")]
+    data = Losses(
+        steps=tuple(step_words(step.step, text) for step in lost),
+        values=tuple(float(step.lost) for step in lost),
+        ends=tuple(text.say("{lost} lost, {left} left", lost=words.count(step.lost), left=words.count(step.left)) for step in lost),
+        tokens=tuple(TOKEN_OF_STEP.get(step.step, "series-1") for step in lost),
+        hovers=tuple(f"{step_words(step.step, text)}<br>{text.say('{n} lost, {share} of valid', n=words.count(step.lost), share=words.share(step.lost / good.valid))}" for step in lost),
+        unit="",
+    )  # fmt: skip
+    says = text.say(
+        "{offered} offered, {good} good ({share} of valid).",
+        offered=words.count(good.waterfall[0].left), good=words.count(good.good), share=words.share(good.ratio),
+    )  # fmt: skip
+    if good.output_tokens_per_second is not None:
+        says += " " + text.say(
+            "In tokens: {n} output tokens per second in good requests.", n=words.number(good.output_tokens_per_second)
+        )
+    return Figure(
+        title=text.say("From offered to good"),
+        says=says,
+        charts=(Chart(text.say("Requests lost at each step from offered to good"), data, 40 + 38 * len(lost)),),
+        table=Table(
+            name=text.say("From offered to good"),
+            columns=(
+                Column(text.say("Step")),
+                Column(text.say("Requests left"), number=True),
+                Column(text.say("Lost"), number=True),
+                Column(text.say("Share of valid"), number=True),
+            ),
+            rows=tuple(_row(step, good, text) for step in good.waterfall),
+        ),
+    )
+
+
+def _row(step: WaterfallStep, good: Goodput, text: Text) -> Row:
+    return row(
+        step_words(step.step, text),
+        number_cell(words.count(step.left)),
+        number_cell(words.count(step.lost)),
+        number_cell(words.share(step.left / good.valid) if step.step != "offered" else words.UNKNOWN),
+    )
+
+
+def step_words(step: str, text: Text) -> str:
+    """A step of the waterfall as the page says it."""
+    known = {
+        "offered": text.say("offered"),
+        "valid": text.say("excluded"),
+        "ok": text.say("failed"),
+        "good": text.say("good"),
+        "unknown": text.say("not known"),
+    }
+    if step in known:
+        return known[step]
+    return text.say("over the limit of {metric}", metric=ABBREVIATIONS.get(step, step))
+
+
+def _over_time(good: Goodput, result: AnalysisResult, text: Text) -> Figure:
+    points = theme.thinned(good.series)
+    times = tuple(wall_clock(point.at, text) for point in points)
+    hovers = tuple(
+        f"{text.moment(p.at)}<br>{text.say('offered {offered}, good {good} req/s, n {n}', offered=words.number(p.offered), good=words.number(p.good), n=words.count(p.n))}"
+        for p in points
+    )
+    bands = incidents(result, text)
+    worst = max(points, key=lambda p: p.offered - p.good)
+    says = text.say("The filled gap is what was served and not good.")
+    if worst.offered > 0 and worst.good < worst.offered:
+        says += " " + text.say(
+            "Widest on {when}: {good} good of {offered} req/s.",
+            when=text.moment(worst.at), good=words.number(worst.good), offered=words.number(worst.offered),
+        )  # fmt: skip
+    if len(points) < len(good.series):
+        says += " " + text.say(
+            "Thinned from {n} to {kept} points.", n=words.count(len(good.series)), kept=words.count(len(points))
+        )
+    return Figure(
+        title=text.say("Offered and good, requests per second"),
+        says=says,
+        charts=(
+            Chart(
+                text.say("Offered and good requests per second over time"),
+                Lines(
+                    (
+                        Line(text.say("good"), "series-1", "solid", 1.8, times, tuple(p.good for p in points), hovers),
+                        Line(text.say("offered"), "series-2", "solid", 1.2, times, tuple(p.offered for p in points), hovers, fill_to_previous="bad"),
+                    ),
+                    "time",
+                    "req/s",
+                    bands=bands,
+                    ticks=ticks([point.at for point in points], text),
+                ),
+                230,
+            ),
+        ),
+        legend=(
+            Swatch("series-2", text.say("offered"), "line"),
+            Swatch("series-1", text.say("good"), "line"),
+            Swatch("bad", text.say("not good")),
+            *((Swatch("incident", text.say("incident")),) if bands else ()),
+        ),
+        table=Table(
+            name=text.say("Offered and good, by day"),
+            columns=(Column(text.say("Day")), Column(text.say("Offered, req/s"), number=True), Column(text.say("Good, req/s"), number=True), Column("n", number=True)),
+            rows=_days(good, text),
+            caption=text.say("Mean of the day's points"),
+        ),
+    )  # fmt: skip
+
+
+def _days(good: Goodput, text: Text) -> tuple[Row, ...]:
+    days: dict[date, list[tuple[float, float, int]]] = {}
+    for point in good.series:
+        days.setdefault(text.local(point.at).date(), []).append((point.offered, point.good, point.n))
+    return tuple(
+        row(
+            text.day(day),
+            number_cell(words.number(sum(offered for offered, _, _ in found) / len(found))),
+            number_cell(words.number(sum(kept for _, kept, _ in found) / len(found))),
+            number_cell(words.count(sum(n for _, _, n in found))),
+        )
+        for day, found in days.items()
+    )

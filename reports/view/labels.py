@@ -1,0 +1,127 @@
+"""Words and signs that several parts share: verdicts, stages, segments, objectives, weeks.
+
+Input: records of the result; Text. Output: words, badges, swatches.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import date
+
+from analysis.result import AnalysisResult, Change, ObjectiveResult, SelectionRecord
+from reports.charts import theme
+from reports.text import UNKNOWN, Text, count, metric_name
+from reports.view.blocks import Badge, Cell, Piece, Swatch
+
+VERDICTS = ("breached", "endangered", "met", "too_few", "unknown")  # the worst first
+MIN_CELL = 30  # requests below which a cell of the grid is hatched: the least that an objective is judged on
+
+
+def badge(text: Text, verdict: str) -> Badge:
+    words = {
+        "breached": text.say("Breached"),
+        "endangered": text.say("Endangered"),
+        "met": text.say("Met"),
+        "too_few": text.say("Too few"),
+    }
+    known = verdict if verdict in words else "unknown"
+    return Badge(known, words.get(known, text.say("Unknown")))
+
+
+def worst_verdict(objectives: Iterable[ObjectiveResult]) -> str:
+    """The worst verdict among objectives; unknown if there are none."""
+    found = {objective.verdict for objective in objectives}
+    return next((verdict for verdict in VERDICTS if verdict in found), "unknown")
+
+
+def stage_swatch(text: Text, stage: str) -> Swatch:
+    return Swatch(theme.stage_token(stage), text.say(stage), "hatched" if stage in theme.HATCHED else "box")
+
+
+def segment_short(segment: dict[str, str]) -> str:
+    """lm-large us-east."""
+    return " ".join(segment.values())
+
+
+def segment_full(segment: dict[str, str]) -> str:
+    """model lm-large, region us-east."""
+    return ", ".join(f"{dimension} {value}" for dimension, value in segment.items())
+
+
+def objective_label(objective: ObjectiveResult) -> str:
+    return objective.title or objective.id
+
+
+def objective_rule(text: Text, objective: ObjectiveResult) -> str:
+    """TTFT ≤ 2.45 s for 95 % · code: what an objective asks, from its parts."""
+    from reports.text import target_share
+
+    asked = f"{metric_name(objective.metric)} ≤ {objective.threshold_text}"
+    if objective.metric in ("availability", "cache_hit_ratio", "output_tokens_per_usd", "goodput", "mfu"):
+        asked = f"{metric_name(objective.metric)} ≥ {objective.threshold_text}"
+    if objective.clauses:
+        asked = ", ".join(
+            f"{metric_name(c.metric)} ≤ {threshold_words(c.threshold, c.unit)}" for c in objective.clauses
+        )
+    elif objective.threshold is None and not objective.threshold_text:
+        asked = metric_name(objective.metric)
+    if objective.target is not None:
+        asked = text.say("{rule} for {target}", rule=asked, target=target_share(objective.target))
+    elif objective.statistic is not None:
+        asked = f"{objective.statistic} {asked}"
+    where = ", ".join(value for values in objective.where.values() for value in values)
+    return f"{asked} · {where}" if where else asked
+
+
+def threshold_words(threshold: float | str | None, unit: str) -> str:
+    from reports.text import figure
+
+    return figure(threshold, unit)
+
+
+def value_cell(value: str | None, text: Text) -> Cell:
+    """A value of a dimension; requests without one are told so."""
+    if value is None:
+        return Cell(((Piece(text.say("unattributed"), "note"),),))
+    return Cell(((Piece(value),),))
+
+
+def period_name(text: Text, selection: SelectionRecord) -> str:
+    """Week 10, or the selection's own title."""
+    if selection.week is not None and "-W" in selection.week:
+        return text.say("Week {n}", n=str(int(selection.week.split("-W")[1])))
+    if selection.start is not None and selection.end is not None:
+        return text.days(selection.start, selection.end)
+    return selection.title or text.say("All requests")
+
+
+def baseline_name(text: Text, result: AnalysisResult) -> str:
+    """Week 9: what the result is compared with."""
+    title = result.comparison.title if result.comparison is not None else UNKNOWN
+    found = re.fullmatch(r"\d{4}-W(\d{2})", title)
+    return text.say("Week {n}", n=str(int(found[1]))) if found else title
+
+
+def find_change(result: AnalysisResult, metric: str) -> Change | None:
+    """The first change of a metric against the baseline."""
+    changes = result.comparison.changes if result.comparison is not None else []
+    return next((change for change in changes if change.metric == metric and change.baseline is not None), None)
+
+
+def bucket_key(label: str) -> tuple[float, int]:
+    """Sort key of length buckets by their lower edge: <512 before 512-2k before >=32k."""
+    found = re.search(r"(\d+(?:\.\d+)?)(k|M)?", label)
+    if found is None:
+        return (float("inf"), 1)
+    edge = float(found[1]) * {"k": 1e3, "M": 1e6, None: 1.0}[found[2]]
+    return (-1.0, 0) if label.startswith("<") else (edge, 1)
+
+
+def of_count(text: Text, n: float | None, of: float | None) -> str:
+    """35 of 113,526."""
+    return text.say("{n} of {of}", n=count(n), of=count(of))
+
+
+def day_of(text: Text, instant: str) -> date:
+    return text.local(instant).date()

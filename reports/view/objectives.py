@@ -1,0 +1,319 @@
+"""Parts 3 and 4: the objectives in a table, their budgets and burn over time.
+
+Input: objectives of the result; Text. Output: blocks.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+
+from analysis.result import AnalysisResult, ObjectiveResult
+from reports import text as words
+from reports.charts import theme
+from reports.charts.data import Line, Lines, Mark, TimeBars
+from reports.text import Text
+from reports.view.blocks import (
+    Bar,
+    Block,
+    Cell,
+    Chart,
+    Column,
+    Figure,
+    Message,
+    Meter,
+    Panel,
+    Part,
+    Piece,
+    Row,
+    Strip,
+    Swatch,
+    Table,
+    number_cell,
+    plain,
+    row,
+    text_cell,
+)
+from reports.view.labels import VERDICTS, badge, objective_rule
+from reports.view.times import incidents, ticks, wall_clock
+
+STRIP_WIDTH = 134
+STRIP_HEIGHT = 26
+MAX_BUDGETS = 4  # lines that stay apart by dash
+LEGEND_OF_DASH = ("line", "dash", "dot", "dashdot")  # as theme.DASHES
+DAYS_SHOWN = 31
+
+
+def objectives_part(result: AnalysisResult, text: Text) -> Part:
+    rows = tuple(objective_row(objective, text) for objective in ordered(result.objectives))
+    lengths = sorted({o.window for o in result.objectives if o.window is not None})
+    lead = text.say(
+        "An objective is breached if any judged window is. Attainment is over the whole selection, over valid requests, failures bad."
+    )
+    if lengths:
+        lead = text.say("Windows of {lengths}.", lengths=", ".join(lengths)) + " " + lead
+    table = Table(
+        name=text.say("Objectives"),
+        columns=(
+            Column(text.say("Objective")),
+            Column(text.say("Verdict")),
+            Column(text.say("Attainment (95 % interval)"), number=True),
+            Column(text.say("Valid"), number=True),
+            Column(text.say("Budget spent")),
+            Column(text.say("Fastest burn"), number=True),
+            Column(text.say("Windows, in order")),
+        ),
+        rows=rows,
+        cards=True,
+        note=text.say(
+            "Bars: burn of each judged window, dashed line 1× (the target); red: breached. A verdict within noise may turn with more requests."
+        ),
+    )
+    blocks: tuple[Block, ...] = (Panel("", (table,)),)
+    if not rows:
+        blocks = (Message(plain(text.say("No objective is defined for this selection."))),)
+    return Part("p3", text.say("3. Objectives"), text.say("3. Objectives"), lead, blocks)
+
+
+def ordered(objectives: list[ObjectiveResult]) -> list[ObjectiveResult]:
+    """The worst verdict first, then as the user wrote them."""
+    return sorted(objectives, key=lambda objective: VERDICTS.index(objective.verdict))
+
+
+def objective_row(objective: ObjectiveResult, text: Text) -> Row:
+    head = Cell(((Piece(objective.id, "code"),), (Piece(objective_rule(text, objective), "note"),)))
+    surety = {True: None, False: text.say("within noise"), None: None}[objective.sure]
+    verdict = Cell(
+        ((Piece(surety, "hint"),),) if surety and objective.verdict in ("breached", "met", "endangered") else (),
+        badge=badge(text, objective.verdict),
+    )
+    return row(
+        head,
+        verdict,
+        _attained(objective, text),
+        _valid(objective, text),
+        budget_cell(objective),
+        burn_cell(objective),
+        _windows(objective, text),
+    )
+
+
+def budget_cell(objective: ObjectiveResult) -> Cell:
+    """Budget spent, with its bar; red above the whole of it."""
+    spent = objective.budget_spent
+    if spent is None:
+        return Cell(((Piece(words.UNKNOWN, "note"),),))
+    width = f"{min(max(spent, 0.0), 1.0) * 100:.1f}%"
+    return Cell(((Piece(f" {words.whole_share(spent)}"),),), meter=Meter(width, over=spent > 1))
+
+
+def burn_cell(objective: ObjectiveResult) -> Cell:
+    """The highest burn of the objective's long windows, with its window."""
+    known = [(burn.long, burn.window) for burn in objective.burn_rates if burn.long is not None]
+    if not known:
+        return number_cell(words.UNKNOWN)
+    rate, window = max(known)
+    return number_cell(words.times(rate), window)
+
+
+def attained_words(objective: ObjectiveResult) -> tuple[str, str | None]:
+    """The figure of an objective and what stands beneath it."""
+    if objective.target is not None:
+        interval = words.share_interval(objective.interval) if objective.interval is not None else None
+        return words.share(objective.attainment, objective.target), interval
+    interval = words.interval_of(objective.interval, objective.unit) if objective.interval is not None else None
+    shown = objective.value
+    if shown is None and objective.worst is not None:
+        shown = objective.worst.value
+    return words.figure(shown, objective.unit), interval
+
+
+def _attained(objective: ObjectiveResult, text: Text) -> Cell:
+    figure, under = attained_words(objective)
+    if objective.per is not None and objective.worst is not None and objective.worst.of is not None:
+        under = text.say("most: {who}", who=objective.worst.of)
+    return number_cell(figure, under)
+
+
+def _valid(objective: ObjectiveResult, text: Text) -> Cell:
+    valid = objective.good + objective.bad
+    parts = []
+    if objective.unknown:
+        parts.append(text.say("{n} unknown", n=words.count(objective.unknown)))
+    if objective.excluded:
+        parts.append(text.say("{n} excluded", n=words.count(objective.excluded)))
+    if objective.verdict == "too_few" and objective.needed is not None:
+        parts.append(text.say("{n} needed", n=words.count(objective.needed)))
+    n = valid if objective.target is not None or objective.worst is None else objective.worst.n
+    return number_cell(words.count(n), ", ".join(parts) or None)
+
+
+def _windows(objective: ObjectiveResult, text: Text) -> Cell:
+    judged = objective.n_windows_judged
+    if judged == 0:
+        return text_cell(text.say("none judged"), style="hint")
+    says = text.say("{n} of {of} breached", n=words.count(objective.n_windows_breached), of=words.count(judged))
+    if objective.per is not None or objective.target is None or len(objective.windows) < 2:
+        return text_cell(says, style="hint")
+    return Cell(((Piece(says, "hint"),),), strip=_strip(objective, says))
+
+
+def _strip(objective: ObjectiveResult, says: str) -> Strip:
+    """One bar per window, as high as its burn; windows that were not judged leave a gap."""
+    windows = objective.windows[-(STRIP_WIDTH // 2) :]
+    budget = 1 - (objective.target or 0)
+    burns = [
+        window.bad / (window.good + window.bad) / budget
+        if window.good + window.bad and window.verdict in ("met", "breached")
+        else None
+        for window in windows
+    ]
+    top = max([2.0, *(burn for burn in burns if burn is not None)]) if budget > 0 else 2.0
+    step = STRIP_WIDTH / len(windows)
+    bars = []
+    for index, (window, burn) in enumerate(zip(windows, burns, strict=True)):
+        if burn is not None:
+            height = max(1.0, burn / top * STRIP_HEIGHT)
+            bars.append(
+                Bar(
+                    f"{index * step:.1f}",
+                    f"{STRIP_HEIGHT - height:.1f}",
+                    f"{height:.1f}",
+                    bad=window.verdict == "breached",
+                )
+            )
+    line = f"{STRIP_HEIGHT - STRIP_HEIGHT / top:.1f}"
+    return Strip(STRIP_WIDTH, STRIP_HEIGHT, f"{step * 0.72:.1f}", line, tuple(bars), says)
+
+
+def budget_part(result: AnalysisResult, text: Text) -> Part:
+    title = text.say("4. Budget and burn")
+    drawn = [o for o in ordered(result.objectives) if o.hours and o.target is not None and o.target < 1]
+    if not drawn:
+        says = text.say(
+            "No objective has requests over time: a budget needs a target and judged requests with a start time."
+        )
+        return Part("p4", title, title, "", (Message(plain(says)),))
+    drawn = (
+        sorted(drawn, key=lambda o: -(o.budget_spent or 0.0))
+        if drawn[0].verdict not in ("breached", "endangered")
+        else drawn
+    )
+    shown = drawn[:MAX_BUDGETS]
+    lead = text.say(
+        "Budget: the share of valid requests that may be bad. A selection that burns at 1× spends it exactly."
+    )
+    worst = shown[0]
+    figure = Figure(
+        title=text.say("Error budget left, and burn per hour of {objective}", objective=worst.id),
+        says=_burn_says(worst, text),
+        charts=(
+            Chart(text.say("Error budget left over time"), _budget_lines(shown, result, text), 240),
+            Chart(
+                text.say("Burn rate of {objective} per hour", objective=worst.id), _burn_bars(worst, result, text), 150
+            ),
+        ),
+        legend=(
+            *(Swatch("series-1" if i == 0 else "series-2", o.id, LEGEND_OF_DASH[i]) for i, o in enumerate(shown)),
+            *((Swatch("incident", text.say("incident")),) if incidents(result, text) else ()),
+            Swatch("bad", text.say("burn above 1×")),
+        ),
+        table=_by_day(shown, text),
+    )
+    return Part("p4", title, title, lead, (figure,))
+
+
+def _burn_says(objective: ObjectiveResult, text: Text) -> str:
+    firing = [burn for burn in objective.burn_rates if burn.firing]
+    known = [burn for burn in objective.burn_rates if burn.long is not None]
+    if firing:
+        return text.say(
+            "Alert: the burn over {window} reached {rate}, its factor is {factor}.",
+            window=firing[0].window, rate=words.times(firing[0].long), factor=words.times(firing[0].factor),
+        )  # fmt: skip
+    if known:
+        highest = max(known, key=lambda burn: burn.long or 0.0)
+        return text.say(
+            "No alert: the burn over {window} is {rate}, its factor is {factor}.",
+            window=highest.window, rate=words.times(highest.long), factor=words.times(highest.factor),
+        )  # fmt: skip
+    return text.say("Burn rates need an objective with a period.")
+
+
+def _budget_lines(shown: list[ObjectiveResult], result: AnalysisResult, text: Text) -> Lines:
+    lines = []
+    for index, objective in enumerate(shown):
+        budget = sum(point.good + point.bad for point in objective.hours) * (1 - (objective.target or 0))
+        spent, points = 0, []
+        for point in objective.hours:
+            spent += point.bad
+            points.append((point.at, 1 - spent / budget if budget else None, spent))
+        kept = theme.thinned(points)
+        lines.append(
+            Line(
+                objective.id,
+                "series-1" if index == 0 else "series-2",
+                theme.DASHES[index % len(theme.DASHES)],
+                2.2 if index == 0 else 1.4,
+                tuple(wall_clock(at, text) for at, _, _ in kept),
+                tuple(left for _, left, _ in kept),
+                tuple(
+                    f"{objective.id}<br>{text.moment(at)}<br>{text.say('{share} left, {n} bad so far', share=words.whole_share(left), n=words.count(bad))}"
+                    for at, left, bad in kept
+                ),
+                step=True,
+            )
+        )
+    instants = sorted({point.at for objective in shown for point in objective.hours})
+    return Lines(tuple(lines), "time", "ratio", bands=incidents(result, text), ticks=ticks(instants, text))
+
+
+def _burn_bars(objective: ObjectiveResult, result: AnalysisResult, text: Text) -> TimeBars:
+    budget = 1 - (objective.target or 0)
+    points = theme.thinned(objective.hours)
+    burns = [point.bad / (point.good + point.bad) / budget if point.good + point.bad else None for point in points]
+    marks = [Mark(1.0, "1×", vertical=False)]
+    factors = [burn.factor for burn in objective.burn_rates]
+    top = max((burn for burn in burns if burn is not None), default=0.0)
+    if factors and min(factors) <= 3 * max(top, 1.0):
+        factor = min(factors)
+        marks.append(Mark(factor, text.say("alert {factor}", factor=words.times(factor)), vertical=False))
+    return TimeBars(
+        x=tuple(wall_clock(point.at, text) for point in points),
+        y=tuple(burns),
+        bad=tuple(burn is not None and burn > 1 for burn in burns),
+        hovers=tuple(
+            f"{text.moment(p.at)}<br>{text.say('burn {rate}, {bad} bad of {n}', rate=words.times(burn), bad=words.count(p.bad), n=words.count(p.good + p.bad))}"
+            for p, burn in zip(points, burns, strict=True)
+        ),
+        y_unit="×",
+        bands=incidents(result, text),
+        marks=tuple(marks),
+        width_s=3600.0,
+        ticks=ticks([point.at for point in points], text),
+    )
+
+
+def _by_day(shown: list[ObjectiveResult], text: Text) -> Table:
+    """Attainment per local day."""
+    days: dict[date, dict[str, tuple[int, int]]] = {}
+    for objective in shown:
+        for point in objective.hours:
+            good, bad = days.setdefault(text.local(point.at).date(), {}).get(objective.id, (0, 0))
+            days[text.local(point.at).date()][objective.id] = (good + point.good, bad + point.bad)
+    rows = tuple(
+        row(text.day(day), *(number_cell(*_day_words(counts.get(objective.id), objective)) for objective in shown))
+        for day, counts in sorted(days.items())[-DAYS_SHOWN:]
+    )
+    return Table(
+        name=text.say("Attainment by day"),
+        caption=text.say("Attainment by day, valid requests beneath"),
+        columns=(Column(text.say("Day")), *(Column(objective.id, number=True) for objective in shown)),
+        rows=rows,
+    )
+
+
+def _day_words(counts: tuple[int, int] | None, objective: ObjectiveResult) -> tuple[str, str | None]:
+    if counts is None or sum(counts) == 0:
+        return words.UNKNOWN, None
+    good, bad = counts
+    return words.share(good / (good + bad), objective.target), words.count(good + bad)

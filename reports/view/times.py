@@ -1,0 +1,58 @@
+"""Places on an axis of time: wall-clock text of the page's zone, ticks with words, spans of incidents.
+
+Input: ISO instants of the result; Text. Output: records of charts/data.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, time, timedelta
+
+from analysis.result import AnalysisResult
+from reports.charts.data import Band, Tick
+from reports.text import DAYS, Text
+
+MAX_TICKS = 8
+HOURS = (1, 2, 3, 6, 12)
+
+
+def wall_clock(instant: str, text: Text) -> str:
+    """An instant as a clock in the page's zone shows it: the axis has no zone of its own."""
+    return _axis(text.local(instant))
+
+
+def incidents(result: AnalysisResult, text: Text) -> tuple[Band, ...]:
+    """Spans of the findings, each once."""
+    spans = sorted({finding.window for finding in result.findings if finding.window is not None})
+    return tuple(Band(wall_clock(start, text), wall_clock(end, text), text.say("incident")) for start, end in spans)
+
+
+def ticks(instants: Sequence[str], text: Text) -> tuple[Tick, ...]:
+    """At most eight ticks: hours within two days, else local midnights."""
+    if not instants:
+        return ()
+    first, last = text.local(instants[0]), text.local(instants[-1])
+    hours = (last - first).total_seconds() / 3600
+    if hours <= 48:
+        step = next((step for step in HOURS if hours / step <= MAX_TICKS), HOURS[-1])
+        begin = datetime.combine(first.date(), time(first.hour - first.hour % step))
+        places = [begin + timedelta(hours=step * index) for index in range(int(hours / step) + 2)]
+        return tuple(Tick(_axis(place), f"{place:%H:%M}") for place in places if first <= _zoned(place, first) <= last)
+    days = (last.date() - first.date()).days + 1
+    step = -(-days // MAX_TICKS)
+    dates = [first.date() + timedelta(days=index) for index in range(0, days, step)]
+    return tuple(
+        Tick(
+            f"{date:%Y-%m-%d} 00:00:00",
+            f"{text.say(DAYS[date.weekday()][:3])} {date.day}" if days <= 14 else text.day(date),
+        )
+        for date in dates
+    )
+
+
+def _axis(when: datetime) -> str:
+    return f"{when:%Y-%m-%d %H:%M:%S}"
+
+
+def _zoned(place: datetime, like: datetime) -> datetime:
+    return place.replace(tzinfo=like.tzinfo)
