@@ -156,7 +156,7 @@ class Service:
         """
         books = question.books.over(self.books)
         selection = question.selection(self.timezone(question))
-        objectives, prices, fleet = self._read(books)
+        objectives, prices, fleet = self.read_books(books)
         side = measured(self.store, selection, objectives, prices, fleet)
         return costs(side.frame, side.replica_hours, by, ledger=side.ledger, fleet=fleet, selection=selection)
 
@@ -193,7 +193,7 @@ class Service:
         return read_result(row["result"].encode())
 
     def _compute(self, question: Question, baseline: tuple[Store, Selection] | None) -> AnalysisResult:
-        objectives, prices, fleet = self._read(question.books)
+        objectives, prices, fleet = self.read_books(question.books)
         return analyze(
             self.store,
             question.selection(self.timezone(question)),
@@ -205,7 +205,7 @@ class Service:
             command=question.command,
         )
 
-    def _read(self, books: Books) -> tuple[Objectives, PriceBook, Fleet | None]:
+    def read_books(self, books: Books) -> tuple[Objectives, PriceBook, Fleet | None]:
         prices = read_prices(books.prices) if books.prices else default_prices()
         return self.objectives(books), prices, read_fleet(books.fleet) if books.fleet else None
 
