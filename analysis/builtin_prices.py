@@ -46,6 +46,7 @@ class BuiltinPrice:
     day: date
     steps: tuple[Step, ...]
     notes: tuple[str, ...]
+    tiered: bool  # whether the tier that was asked for has prices of its own
 
 
 @cache
@@ -74,14 +75,15 @@ def look_up(provider: str | None, model: str, day: date | None, tier: str | None
     except LookupError:
         return None
     notes = [] if day else [f"{model}: requests without a start time have the newest price"]
-    if tier and not any(context == dict(variant.when) for variant in found.model.price_variants or ()):
+    tiered = tier is not None and any(context == dict(v.when) for v in found.model.price_variants or ())
+    if tier and not tiered:
         notes.append(f"{model}: tier {tier} has no price; the standard price is taken")
     if isinstance(found.model.prices, list) and any(hasattr(p.constraint, "start_time") for p in found.model.prices):
         notes.append(f"{model}: its price changes within the day; the price of 12:00 UTC is taken")
-    steps = _steps(found.model_price, f"{found.provider.id}/{found.model.id}", tier)
+    steps = _steps(found.model_price, f"{found.provider.id}/{found.model.id}", tier if tiered else None)
     if not steps:
         return None
-    return BuiltinPrice(title(), found.provider.id, when, steps, tuple(notes))
+    return BuiltinPrice(title(), found.provider.id, when, steps, tuple(notes), tiered)
 
 
 def _steps(model_price: Any, name: str, tier: str | None) -> tuple[Step, ...]:

@@ -99,6 +99,7 @@ class Price:
     assumed: tuple[tuple[str, str], ...] = ()
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    tier: str | None = None
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,9 @@ class PriceBook:
         owner = entry.provider or provider
         parts = [self.name or "prices", "/".join(p for p in (entry.provider, entry.model) if p), str(entry.start)]
         identity = ":".join(parts + ([entry.tier] if entry.tier else []))
-        price = complete(Price(identity, self.name or "prices", model, owner, listed, {}, notes=tuple(notes)))
+        price = complete(
+            Price(identity, self.name or "prices", model, owner, listed, {}, notes=tuple(notes), tier=entry.tier)
+        )
         return self._discounted(price, day or entry.start)
 
     def _built_in(
@@ -207,7 +210,7 @@ class PriceBook:
         for step in found.steps:
             price = Price(
                 step.id, found.book, model, provider or found.provider, step.pico_per_token, {}, step.above,
-                notes=found.notes,
+                notes=found.notes, tier=tier if found.tiered else None,
             )  # fmt: skip
             prices.append(self._discounted(complete(price), day or found.day))
         return tuple(prices)

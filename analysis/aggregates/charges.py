@@ -46,7 +46,7 @@ MEASURES: dict[str, pl.Expr] = {  # what is summed: exact integers
     **{name: pl.col(name) for name in TOKENS},
     **{f"known_{name}": pl.col(name).is_not_null() for name in TOKENS},
 }
-GOOD: dict[str, pl.Expr] = {"good": pl.col("requests").filter(pl.col("good"))}
+GOOD: dict[str, pl.Expr] = {"good": pl.col("requests").filter(pl.col("verdict") == "good")}
 DRIVER_MEASURES: dict[str, pl.Expr] = {
     **{f"{driver}_pico": pl.col(f"{driver}_pico") for driver in DRIVERS},
     "saved_pico": pl.col("saved_pico"),
@@ -68,9 +68,12 @@ def charge_lines(priced: pl.DataFrame, ledger: Ledger, by: Sequence[str], timezo
     for name in by:
         _check(name, priced)
     dims = [_dimension(name, timezone).alias(f"by_{name}") for name in by]
-    good = pl.col("is_good") if "is_good" in priced.columns else pl.lit(None, pl.Boolean)
+    verdict = pl.col("good_verdict") if "good_verdict" in priced.columns else pl.lit(None, pl.String)
     whole = priced.lazy().with_columns(
-        *dims, good.alias("good"), pl.col("unpriced").is_not_null().alias("unpriced_request"), _waste().alias("waste")
+        *dims,
+        verdict.alias("verdict"),
+        pl.col("unpriced").is_not_null().alias("unpriced_request"),
+        _waste().alias("waste"),
     )
     plain = whole.filter(~pl.col("priced_by_call")).with_columns(pl.lit(1, pl.Int64).alias("requests"))
     columns = [*(f"by_{name}" for name in by), *_COLUMNS]
@@ -91,7 +94,7 @@ _COLUMNS: tuple[str, ...] = (
     "requests",
     "unpriced_request",
     "unpriced",
-    "good",
+    "verdict",
     "waste",
     "price_index",
     *TOKENS,
@@ -112,7 +115,7 @@ def _call_lines(whole: pl.LazyFrame, calls: pl.DataFrame, by: Sequence[str]) -> 
     """Calls with what their request says; the cost of an unpriced request is left empty in all its calls."""
     inherited = [f"by_{name}" for name in by if name not in _OF_THE_CALL]
     owners = whole.filter("priced_by_call").select(
-        "request_key", "started_ns", "sampling_rate", "unpriced_request", "good", *inherited,
+        "request_key", "started_ns", "sampling_rate", "unpriced_request", "verdict", *inherited,
         pl.col("waste").alias("_waste"), pl.col("unpriced").alias("_unpriced"),
     )  # fmt: skip
     own = [pl.col(name).cast(pl.String).alias(f"by_{name}") for name in by if name in _OF_THE_CALL]

@@ -50,7 +50,7 @@ def costs(
 
     Args:
         priced: the requests of the selection out of `ledger.requests`, with the dimensions of `by` (a promoted one
-            is read from `dimensions`); `is_good` (Boolean), if it is there, gives cost per good request.
+            is read from `dimensions`); `good_verdict`, if it is there, gives cost per good request.
         replica_hours: as the store gives them for the selection, or null.
         by: dimensions of `rows`, `day` and `month` included.
         ledger: what `priced` was priced by; its calls tell models and retries apart.
@@ -64,7 +64,7 @@ def costs(
     extra = [*(b.per for b in budgets if b.per), *(name for b in budgets for name, _ in b.where)]
     dims = list(dict.fromkeys([*by, *CUBES, "day", "month", *extra]))
     lines = charge_lines(priced, ledger, dims, selection.timezone)
-    measures = {**MEASURES, **GOOD} if "is_good" in priced.columns else MEASURES
+    measures = {**MEASURES, **GOOD} if "good_verdict" in priced.columns else MEASURES
     whole = total(lines, {**MEASURES, **DRIVER_MEASURES})
     cubes = {name: cube(lines, [name], measures) for name in CUBES}
     rows = cubes[by[0]] if len(by) == 1 and by[0] in cubes else cube(lines, list(by), measures)

@@ -134,7 +134,7 @@ def test_wasted_is_the_sum_of_its_kinds() -> None:
 def test_cost_per_good_request_needs_to_know_which_are_good() -> None:
     rows = requests(*({"model": "m", "user": "u", "input_tokens": 1_000_000, "output_tokens": 0} for _ in range(4)))
     ledger = keep_ledger(rows, None, BOOK)
-    judged = ledger.requests.with_columns(pl.Series("is_good", [True, True, False, None]))
+    judged = ledger.requests.with_columns(pl.Series("good_verdict", ["good", "good", "bad", "unknown"]))
     row = costs(judged, None, ledger=ledger).rows[0]
     assert (row.good_requests, row.cost_per_1k_good_usd) == (2, "2000")
 
