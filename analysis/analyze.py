@@ -15,6 +15,7 @@ from analysis.aggregates.attainment import good_objectives, judge, with_good
 from analysis.aggregates.availability import availability
 from analysis.aggregates.cache import cache
 from analysis.aggregates.capacity import fleet_hours
+from analysis.aggregates.comparison import compare
 from analysis.aggregates.cost import costs
 from analysis.aggregates.distribution import distributions
 from analysis.aggregates.goodput import goodput
@@ -25,14 +26,15 @@ from analysis.aggregates.strata import strata
 from analysis.aggregates.throughput import throughput
 from analysis.aggregates.verdicts import last_instant
 from analysis.aggregates.windows import Span, span_of
-from analysis.describe import definitions, provenance, selection_record, summary
+from analysis.causes.diagnose import diagnose
+from analysis.describe import definitions, provenance, selection_record, summary, title_of
 from analysis.dimensions import grouped, matches
 from analysis.fleet import Fleet
 from analysis.ledger import Ledger, keep_ledger
 from analysis.metrics.measure import measure
 from analysis.objectives import Objectives
 from analysis.pricebook import PriceBook
-from analysis.result import RESULT_VERSION, AnalysisResult, DataQuality, ObjectiveResult
+from analysis.result import RESULT_VERSION, AnalysisResult, Comparison, DataQuality, ObjectiveResult
 from ingest.selection import DERIVED_DIMENSIONS, Selection
 from ingest.store.database import Store
 
@@ -84,6 +86,14 @@ def analyze(
     judged = judge(frame, objectives, start_ns=selection.start_ns, end_ns=selection.end_ns, replica_hours=side.hours)
     if quality.grade == "D":
         judged = tuple(withheld(result) for result in judged)
+    findings = diagnose(
+        frame,
+        judged,
+        objectives.items,
+        replica_hours=side.replica_hours,
+        calls=side.calls,
+        baseline=None if other is None else other.frame,
+    )
     return AnalysisResult(
         result_version=RESULT_VERSION,
         selection=selection_record(selection, span, None if other is None else other.selection),
@@ -98,9 +108,9 @@ def analyze(
         throughput=throughput(frame, span),
         load=load(frame, span, objectives.settings, side.hours),
         cache=cache(frame, money.saved_usd),
-        findings=[],
+        findings=list(findings),
         costs=money,
-        comparison=None,
+        comparison=None if other is None else _comparison(side, other, objectives),
         definitions=definitions(),
         provenance=provenance(
             frame,
@@ -133,6 +143,11 @@ def measured(
     return Measured(
         frame, calls, stored, hours, ledger, span_of(frame, selection.start_ns, selection.end_ns), selection
     )
+
+
+def _comparison(side: Measured, other: Measured, objectives: Objectives) -> Comparison:
+    current, baseline = ((one.frame, one.span, last_instant(one.frame)) for one in (side, other))
+    return compare(current, baseline, objectives, title_of(other.selection))
 
 
 def withheld(result: ObjectiveResult) -> ObjectiveResult:

@@ -248,6 +248,11 @@ class ObjectiveResult:
     needed: int | None  # requests needed where there were too few
     says: str
     hours: list[BurnPoint] = field(default_factory=list)  # in order of time, hours without requests left out
+    block_interval: Interval | None = None  # of attainment, by block bootstrap: incidents cluster, so it may be wider
+    burn_exhausted_at: str | None = None  # when the budget is spent at the burn of the longest window, if it is
+    period_good: int | None = None  # over the last `period`, which may begin before the selection
+    period_bad: int | None = None
+    period_budget_spent: float | None = None
 
 
 @dataclass(frozen=True)
@@ -621,6 +626,25 @@ class Change:
     within: float | None
     n: int
     n_baseline: int
+    unmatched: float | None = None  # of the change, from strata that only one side has
+    p_value: float | None = None  # two-sided; `verdict` holds after control of false discoveries over all changes
+
+
+@dataclass(frozen=True)
+class SliceChange:
+    """One stratum on both sides: the same work, so a change in it is no change of mix."""
+
+    metric: str
+    unit: str
+    stratum: str
+    n: int
+    n_baseline: int
+    p50: float | None
+    p50_baseline: float | None
+    p95: float | None
+    p95_baseline: float | None
+    p_value: float | None  # rank test of the whole distribution
+    changed: bool  # after control of false discoveries over all slices
 
 
 @dataclass(frozen=True)
@@ -630,6 +654,7 @@ class Comparison:
     new_strata: list[str]
     vanished_strata: list[str]
     note: str | None
+    slices: list[SliceChange] = field(default_factory=list)  # the ones that changed most surely first, at most 50
 
 
 @dataclass(frozen=True)
