@@ -66,6 +66,7 @@ def diagnosis(result: AnalysisResult, objective: str | None) -> list[str]:
     """Broken objectives in full, the others in one line per verdict."""
     lines = head_lines(result)
     shown = [row for row in result.objectives if row.verdict in BROKEN or objective is not None]
+    told: dict[str, str] = {}
     for row in shown:
-        lines += ["", *diagnosis_lines(result, row)]
+        lines += ["", *diagnosis_lines(result, row, told)]
     return [*lines, "", *quiet_lines([row for row in result.objectives if row not in shown])]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from analysis.result import AnalysisResult, Costs, Finding, ObjectiveResult, Recommendation
+from analysis.result import AnalysisResult, Costs, Finding, ObjectiveResult, Prediction, Recommendation
 from ingest.errors import REJECT_REASONS
 from ingest.receipts import Inspection, Receipt
 from reports import text
@@ -44,6 +44,10 @@ WANTED = (  # what an answer needs most; named where a source lacks it
     "user",
     "replica",
 )
+BASES = {
+    "back_to_normal": "if the figures go back to what is normal",
+    "remedy": "worked out for this remedy on this traffic",
+}
 ENGINES = {"vllm": "vLLM", "sglang": "SGLang", "tensorrt_llm": "TensorRT-LLM"}
 
 
@@ -104,13 +108,24 @@ def verdict_lines(result: AnalysisResult) -> list[str]:
     return lines
 
 
-def diagnosis_lines(result: AnalysisResult, objective: ObjectiveResult) -> list[str]:
-    """One objective with its findings in full."""
+def diagnosis_lines(
+    result: AnalysisResult, objective: ObjectiveResult, told: dict[str, str] | None = None
+) -> list[str]:
+    """One objective with its findings in full; of an incident in `told`, only where its advice stands.
+
+    Args:
+        told: incident to the objective under which it was told; grows.
+    """
+    told = {} if told is None else told
     said = Text.of("en", result.selection.timezone)
     lines = [f"{objective.id}: {VERDICT_WORDS[objective.verdict]}", *_wrapped(objective.says, "  ")]
     findings = [finding for finding in result.findings if finding.objective == objective.id]
     for number, finding in enumerate(findings, 1):
         lines += ["", *_wrapped(f"{number}. {finding.title}", "  ", "     "), *_finding_lines(finding, said)]
+        before = told.get(finding.incident or "")
+        lines += _fact("do", f"as under {before}: it is one incident") if before else _counsel_lines(finding)
+        if finding.incident and not before:
+            told[finding.incident] = objective.id
     if objective.verdict in ("breached", "endangered") and not findings:
         lines.extend(_wrapped("No cause was found that the figures bear out.", "  "))
     return lines
@@ -176,7 +191,7 @@ def _finding_lines(finding: Finding, said: Text) -> list[str]:
         *_fact("stage", finding.stage),
         *_fact("segment", segment),
         *_fact("together", "; ".join(f"{k} = {', '.join(v)}" for k, v in finding.moves_together.items())),
-        *_fact("when", said.span(*finding.window) + f" ({said.zone.key})" if finding.window else ""),
+        *_fact("when", _when(finding, said)),
         *_fact("cause", f"{finding.cause or 'not known'}, confidence {finding.confidence}"),
         *_fact("explains", _explained(finding)),
     ]
@@ -184,13 +199,25 @@ def _finding_lines(finding: Finding, said: Text) -> list[str]:
         before = f" (before: {text.figure(evidence.baseline, evidence.unit)})" if evidence.baseline is not None else ""
         n = f", n = {evidence.n:,}" if evidence.n is not None else ""
         lines.extend(_fact("evidence", f"{evidence.figure}: {text.figure(evidence.value, evidence.unit)}{before}{n}"))
+    return [*lines, *_fact("look at", ", ".join(finding.exemplars[:3]))]
+
+
+def _counsel_lines(finding: Finding) -> list[str]:
+    """What to do, what not to do, and what could not be judged."""
+    lines: list[str] = []
     for recommendation in finding.recommendations:
         lines.extend(_advice_lines(recommendation))
     for item in finding.contraindicated:
         lines.extend(_fact("do not", f"{item.id}: {item.why}"))
     for untested in finding.untested:
         lines.extend(_fact("untested", f"{untested.id}: needs {', '.join(untested.missing)}"))
-    return [*lines, *_fact("look at", ", ".join(finding.exemplars[:3]))]
+    return lines
+
+
+def _when(finding: Finding, said: Text) -> str:
+    if finding.window is None:
+        return ""
+    return f"{said.moment(finding.window[0])} to {said.moment(finding.window[1])} ({said.zone.key})"
 
 
 def _advice_lines(recommendation: Recommendation) -> list[str]:
@@ -199,18 +226,24 @@ def _advice_lines(recommendation: Recommendation) -> list[str]:
     lines += _inner("why", recommendation.why)
     for engine, action in recommendation.actions.items():
         lines += _inner(ENGINES.get(engine, engine), action)
-    predicted = recommendation.predicted
-    if predicted is not None:
-        to = f"{text.share(predicted.attainment)} within the limit" if predicted.attainment is not None else ""
-        low_high = (predicted.low, predicted.high)
-        if to and predicted.low is not None and predicted.high is not None:
-            to += f" ({text.share_interval((low_high[0] or 0.0, low_high[1] or 0.0))})"
-        lines += _inner(
-            "predicted", f"{to or text.number(predicted.value)}; {predicted.basis}; ignores {predicted.ignores}"
-        )
+    if recommendation.predicted is not None:
+        lines += _inner("predicted", _predicted(recommendation.predicted))
     else:
         lines += _inner("not predicted", recommendation.not_predicted or "")
     return [*lines, *_inner("risk", recommendation.risk), *_inner("verify", recommendation.verify)]
+
+
+def _predicted(prediction: Prediction) -> str:
+    said = []
+    if prediction.attainment is not None:
+        between = ""
+        if prediction.low is not None and prediction.high is not None:
+            between = f" ({text.share_interval((prediction.low, prediction.high))})"
+        said.append(f"{text.share(prediction.attainment)} within the limit{between}")
+    if prediction.value is not None:
+        said.append(f"value {text.number(prediction.value)}")
+    said.append(BASES.get(prediction.basis, prediction.basis))
+    return "; ".join([*said, f"leaves out: {prediction.ignores}"] if prediction.ignores else said)
 
 
 def _explained(finding: Finding) -> str:

@@ -1,0 +1,120 @@
+"""Answers at the prompt: what a reader sees, to the line, within 80 columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from api.commands.words import WIDTH, cost_lines, diagnosis_lines, head_lines, receipt_lines, table_lines, verdict_lines
+from ingest.errors import Reject
+from ingest.receipts import Receipt
+from tests.support.results import HOSTILE, empty, week
+
+NBSP = "\u00a0"
+
+
+def plain(lines: list[str]) -> str:
+    return "\n".join(lines).replace(NBSP, " ")
+
+
+def test_a_receipt_adds_up_and_shows_the_first_rejected_rows() -> None:
+    receipt = Receipt(
+        "u-1",
+        "traces.jsonl",
+        "done",
+        "otlp_json",
+        read=11,
+        accepted=7,
+        duplicate=1,
+        rejected=3,
+        reasons={"torn_line": 1, "end_before_start": 2},
+        rejects=(
+            Reject(4, 90, "end_before_start", '{"a": 1}'),
+            Reject(7, 190, "end_before_start", "\x1b[31mred"),
+            Reject(11, 290, "torn_line", "x" * 200),
+        ),
+        not_understood={"x.y": 312},
+        notes=("The zone of times without one was taken as UTC.",),
+    )
+    assert plain(receipt_lines(receipt)) == (
+        "traces.jsonl: otlp_json, read 11 = accepted 7 + duplicate 1 + rejected 3\n"
+        '  line 4: it ends before it starts (end_before_start): {"a": 1}\n'
+        "  line 7: it ends before it starts (end_before_start): ·[31mred\n"
+        "  line 11: the last line ends in the middle; the writer was stopped or the file was copied while open "
+        f"(torn_line): {'x' * 60}…\n"
+        "  not understood, kept as attributes: x.y on 312\n"
+        "  The zone of times without one was taken as UTC."
+    )
+
+
+def test_a_file_that_could_not_be_read_says_why() -> None:
+    receipt = Receipt("u-1", "photo.png", "skipped", message="an image, no traces")
+    assert receipt_lines(receipt) == ["photo.png: skipped: an image, no traces"]
+
+
+def test_the_head_says_what_was_analyzed() -> None:
+    assert plain(head_lines(week())) == (
+        "Week 10, 2026\n"
+        "113,527 requests (a sample of 2.27 million), 435 M input and 24.1 M output\n"
+        "tokens, 4,079 USD, 98.2 % good, data quality B"
+    )
+
+
+def test_verdicts_stand_worst_first_with_the_finding_beneath() -> None:
+    lines = plain(verdict_lines(week())).split("\n")
+    assert [line.split()[0] for line in lines if not line.startswith(" ")] == (
+        ["BREACHED"] * 4 + ["ENDANGERED", "unknown", "too"] + ["met"] * 3
+    )
+    assert lines[1] == "           Two of three lm-large replicas missing in us-east"
+
+
+def test_a_diagnosis_names_stage_segment_time_evidence_and_what_to_do() -> None:
+    result = week()
+    broken = next(row for row in result.objectives if row.id == "code.ttft")
+    said = plain(diagnosis_lines(result, broken))
+    for line in (
+        "  1. Two of three lm-large replicas missing in us-east\n",
+        "     stage     queue\n",
+        "     segment   model = lm-large, region = us-east\n",
+        "     when      Sat 7 March 12:45 to Sat 7 March 16:15 (UTC)\n",
+        "     evidence  mean queue: 1.19 s (before: 0.120 s), n = 771\n",
+        "     do        Bring back the two missing replicas (scale_out, KB-01)\n",
+        "               vLLM: more replicas behind the router; -dp within a host\n",
+        "     do not    raise_batch_limit: replicas were missing, not seats\n",
+        "     untested  warm_pool: needs cold_start\n",
+    ):
+        assert line in said
+    assert max(len(line) for line in said.split("\n")) <= WIDTH
+
+
+def test_one_incident_is_told_once() -> None:
+    result = week()
+    broken = [row for row in result.objectives if row.verdict == "breached"][:2]
+    told: dict[str, str] = {}
+    said = [plain(diagnosis_lines(result, row, told)) for row in broken]
+    assert ("scale_out" in said[0], "scale_out" in said[1]) == (True, False)
+    assert said[1].endswith(f"     do        as under {broken[0].id}: it is one incident")
+
+
+def test_a_broken_objective_without_a_cause_says_so() -> None:
+    result = replace(week(), findings=[])
+    broken = next(row for row in result.objectives if row.verdict == "breached")
+    assert plain(diagnosis_lines(result, broken)).endswith("No cause was found that the figures bear out.")
+
+
+def test_an_empty_selection_has_a_head_too() -> None:
+    assert plain(head_lines(empty())) == "no requests\n0 requests, data quality D"
+
+
+def test_costs_end_with_their_total_and_what_stands_beside_it() -> None:
+    said = plain(cost_lines(week().costs))
+    assert "total 4078.789412365 USD; price book: prices.yaml; genai-prices 0.2\n" in said
+    assert "unpriced: no price for acme / m-70b on 2026-03-04" in said
+
+
+def test_a_table_keeps_figures_right_and_names_harmless() -> None:
+    rows = [["a\x1b[2Jb", "1"], [HOSTILE, "1,000"]]
+    assert table_lines(["user", "USD"], rows, figures=1) == [
+        "user                                USD",
+        "a·[2Jb                                1",
+        "<script>alert('tenant')</script>  1,000",
+    ]
