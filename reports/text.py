@@ -307,6 +307,10 @@ class Text:
         shown = self.say("{weekday} {day} {month}", weekday=name, day=str(when.day), month=month)
         return self.say("{date} {year}", date=shown, year=str(when.year)) if year else shown
 
+    def short_day(self, when: date) -> str:
+        """Sat 7: for an axis."""
+        return f"{self.say(DAYS[when.weekday()][:3])} {when.day}"
+
     def weekday(self, when: date) -> str:
         return self.say(DAYS[when.weekday()])
 

@@ -3,8 +3,9 @@
 (function () {
   'use strict';
   var dark = matchMedia('(prefers-color-scheme: dark)');
-  var config = {displayModeBar: false, responsive: true, showTips: false, doubleClick: false};
-  var PAPER = {whole: 640, third: 208};
+  var config = {displayModeBar: false, responsive: false, showTips: false, doubleClick: false};
+  var PAPER = {whole: 648, third: 204};
+  var NARROW = 480;
 
   function lightTokens() {
     var found = {};
@@ -48,9 +49,18 @@
         figure.layout.width = box.closest('.g3') ? PAPER.third : PAPER.whole;
         figure.layout.autosize = false;
       }
+      if ((figure.layout.width || place.clientWidth) < NARROW) { narrow(figure.layout); }
       window.Plotly.react(place, figure.data, figure.layout, config);
       place.dataset.drawn = 'yes';
     });
+  }
+
+  function narrow(layout) {
+    var axis = layout.xaxis;
+    layout.annotations = (layout.annotations || []).filter(function (note) { return note.name !== 'wide'; });
+    function half(list) { return list.filter(function (_, index) { return index % 2 === 0; }); }
+    if (axis && axis.tickvals && axis.tickvals.length > 5) { axis.tickvals = half(axis.tickvals); axis.ticktext = half(axis.ticktext); }
+    if (axis && axis.type === 'category') { axis.nticks = 6; }
   }
 
   function clear() {
@@ -127,6 +137,11 @@
   openTarget();
   draw(false);
   dark.addEventListener('change', function () { draw(false); });
+  var wide = innerWidth, waiting = 0;
+  addEventListener('resize', function () {
+    clearTimeout(waiting);
+    waiting = setTimeout(function () { if (innerWidth !== wide) { wide = innerWidth; draw(false); } }, 200);
+  });
   addEventListener('hashchange', openTarget);
   addEventListener('beforeprint', function () {
     document.querySelectorAll('details.act').forEach(function (item) { item.open = true; });

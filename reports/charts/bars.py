@@ -27,7 +27,7 @@ def stacked_bars(data: StackedBars, height: int) -> Any:
             textposition="inside",
             textangle=0,
             insidetextanchor="middle",
-            constraintext="none",
+            constraintext="inside",
             insidetextfont={"color": theme.color("on-deep" if segment.deep else "on-light"), "size": 12},
             hovertext=list(segment.hovers),
             hoverinfo="text",
@@ -86,6 +86,7 @@ def stacked_columns(data: StackedColumns, height: int) -> Any:
             group,
             sum(value for value in (s.values[index] for s in data.segments) if value is not None),
             total,
+            name="wide",
             xref="x",
             yref="y",
             yanchor="bottom",
@@ -98,7 +99,7 @@ def stacked_columns(data: StackedColumns, height: int) -> Any:
             height,
             barmode="stack",
             annotations=notes,
-            xaxis=theme.axis(grid=False, type="category"),
+            xaxis=theme.axis(grid=False, type="category", tickangle=0),
             yaxis=theme.axis(grid=True, rangemode="tozero", **_unit(data.unit)),
         ),
     )
@@ -148,7 +149,7 @@ def count_columns(data: CountColumns, height: int) -> Any:
         [bar],
         theme.layout(
             height,
-            xaxis=theme.axis(grid=False, type="category"),
+            xaxis=theme.axis(grid=False, type="category", tickangle=0),
             yaxis=theme.axis(grid=True, rangemode="tozero", **_unit(data.unit)),
         ),
     )

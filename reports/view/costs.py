@@ -179,7 +179,7 @@ def _days(costs: Costs, text: Text) -> Figure:
         (label, [sum((amounts.get((day, name), Decimal(0)) for name in members), Decimal(0)) for day in days])
         for label, members in groups
     ]
-    shown = tuple(text.day(date.fromisoformat(day)) for day in days)
+    shown = tuple(text.short_day(date.fromisoformat(day)) for day in days)
     totals = [sum((values[index] for _, values in series), Decimal(0)) for index in range(len(days))]
     segments = tuple(
         Segment(label, DAY_TOKENS[index], hatched=False, values=tuple(float(v) for v in values), labels=("",) * len(days),
@@ -189,7 +189,7 @@ def _days(costs: Costs, text: Text) -> Figure:
     top = max(range(len(days)), key=lambda index: totals[index])
     return Figure(
         title=text.say("Cost per day"),
-        says=text.say("Most on {day}: {usd} USD.", day=shown[top], usd=words.cents(str(totals[top]))),
+        says=text.say("Most on {day}: {usd} USD.", day=text.day(date.fromisoformat(days[top])), usd=words.cents(str(totals[top]))),
         charts=(Chart(text.say("Cost per day in USD, by scenario"), StackedColumns(shown, segments, tuple(words.money(str(total)) for total in totals), "USD"), 250),),
         legend=tuple(Swatch(DAY_TOKENS[index], label) for index, (label, _) in enumerate(series)),
         table=Table(

@@ -286,7 +286,7 @@ def _burn_bars(objective: ObjectiveResult, result: AnalysisResult, text: Text) -
             for p, burn in zip(points, burns, strict=True)
         ),
         y_unit="×",
-        bands=incidents(result, text),
+        bands=incidents(result, text, named=False),
         marks=tuple(marks),
         width_s=3600.0,
         ticks=ticks([point.at for point in points], text),

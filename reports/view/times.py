@@ -21,10 +21,13 @@ def wall_clock(instant: str, text: Text) -> str:
     return _axis(text.local(instant))
 
 
-def incidents(result: AnalysisResult, text: Text) -> tuple[Band, ...]:
-    """Spans of the findings, each once."""
+def incidents(result: AnalysisResult, text: Text, *, named: bool = True) -> tuple[Band, ...]:
+    """Spans of the findings, each once; not named where the chart above names them."""
     spans = sorted({finding.window for finding in result.findings if finding.window is not None})
-    return tuple(Band(wall_clock(start, text), wall_clock(end, text), text.say("incident")) for start, end in spans)
+    return tuple(
+        Band(wall_clock(start, text), wall_clock(end, text), text.say("incident") if named else "")
+        for start, end in spans
+    )
 
 
 def ticks(instants: Sequence[str], text: Text) -> tuple[Tick, ...]:
