@@ -6,6 +6,7 @@ Input: its URL. Output: receipts, results and costs as this process would have m
 from __future__ import annotations
 
 import json
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from analysis.result import AnalysisResult, Costs
 from api.commands.console import Tell, progress
 from api.question import Question
 from ingest.errors import ConfigError, Reject, ServiceError
+from ingest.paths import Found, find
 from ingest.receipts import FIRST_REJECTS, LoadOptions, Receipt
 
 CHUNK = 1 << 20
@@ -57,11 +59,12 @@ class RemoteDesk:
 
     def load(self, paths: Sequence[str], options: LoadOptions) -> list[Receipt]:
         """Every file sent and read by the server."""
-        files = [file for path in paths for file in _files(path)]
-        rate = options.sampling_rate or next((r for f in files if (r := _run_rate(f)) is not None), None)
-        parameters = {"format": options.format, "sampling_rate": rate, "attributes": options.attributes}
-        given = {name: value for name, value in parameters.items() if value is not None}
-        return [self._load(file, given) for file in files if _run_rate(file) is None]
+        with tempfile.TemporaryDirectory(prefix="tailwise-") as scratch:
+            files = find(paths, Path(scratch))
+            rate = options.sampling_rate or next((r for f in files if (r := _run_rate(f.path)) is not None), None)
+            parameters = {"format": options.format, "sampling_rate": rate, "attributes": options.attributes}
+            given = {name: value for name, value in parameters.items() if value is not None}
+            return [self._load(file, given) for file in files if _run_rate(file.path) is None]
 
     def analyze(self, question: Question) -> AnalysisResult:
         """The result, computed there."""
@@ -78,14 +81,14 @@ class RemoteDesk:
         said = self._ask("GET", "/api/v1/costs", params=parameters)
         return msgspec.json.decode(said.content, type=Costs)
 
-    def _load(self, file: Path, parameters: dict[str, Any]) -> Receipt:
-        size = file.stat().st_size
+    def _load(self, file: Found, parameters: dict[str, Any]) -> Receipt:
+        size = file.path.stat().st_size
         with progress(f"sending {file.name}") as tell:
             said = self._ask(
                 "PUT",
                 f"/api/v1/uploads/{quote(file.name, safe='')}",
                 params=parameters,
-                content=_chunks(file, size, tell),
+                content=_chunks(file.path, size, tell),
                 headers={"content-length": str(size)},
             ).json()
         with progress(f"reading {file.name}") as tell:
@@ -175,8 +178,3 @@ def _run_rate(file: Path) -> float | None:
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return float(rate) if isinstance(rate, int | float) else None
-
-
-def _files(path: str) -> list[Path]:
-    """The files of a path."""
-    raise NotImplementedError

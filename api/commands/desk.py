@@ -5,7 +5,6 @@ Input: options. Output: a Desk that loads, answers and prices; the commands do n
 
 from __future__ import annotations
 
-import glob
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
@@ -26,6 +25,7 @@ from api.service import Service
 from api.settings import Settings
 from ingest.errors import ConfigError, InputError
 from ingest.load import load_paths
+from ingest.paths import find
 from ingest.receipts import LoadOptions, Receipt
 from ingest.selection import Selection
 from ingest.store.database import Store, StoreSettings
@@ -128,12 +128,14 @@ def _open_store(path: Path | None, paths: Sequence[str], settings: Settings) -> 
 
 
 def folders_of(paths: Sequence[str]) -> tuple[Path, ...]:
-    """The folders that hold the paths: all that SQL may read."""
-    folders: dict[Path, None] = {}
-    for path in paths:
-        if path == "-":
-            continue
-        for found in glob.glob(path, recursive=True) or [path]:
-            place = Path(found)
-            folders[(place if place.is_dir() else place.parent).resolve()] = None
+    """The folders that hold the files of the paths, links followed: all that SQL may read.
+
+    Raises:
+        UnreadableInput: a path does not exist, or a pattern matches nothing.
+    """
+    named = [path for path in paths if path != "-"]
+    folders = {Path(path).resolve(): None for path in named if Path(path).is_dir()}
+    for file in find(named, Path()):
+        if not any(file.path.is_relative_to(folder) for folder in folders):
+            folders[file.path.parent] = None
     return tuple(folders)

@@ -20,7 +20,7 @@ from ingest.receipts import LoadOptions
 
 
 def inspect(
-    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files, directories, globs or -.")],
+    paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Files, directories, globs or -.")],
     format: Annotated[str | None, typer.Option(help="Read as this format.")] = None,  # noqa: A002 - name of the option
     mapping: Annotated[Path | None, typer.Option(help="mapping.yaml: a house's own names.")] = None,
     json: Annotated[bool, typer.Option("--json", help="As JSON on standard output.")] = False,

@@ -25,7 +25,7 @@ R = TypeVar("R")
 WHICH, FILES, READING, PLACE = "Which requests", "Files of settings", "How input is read", "Where requests are kept"
 
 Paths = Annotated[
-    list[str] | None, typer.Argument(metavar="PATH...", help="Files, directories, globs or - for standard input.")
+    list[str] | None, typer.Argument(metavar="PATH", help="Files, directories, globs or - for standard input.")
 ]
 
 
