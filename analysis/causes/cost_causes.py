@@ -243,7 +243,15 @@ def _driver(mine: pl.DataFrame, everyone: pl.DataFrame) -> str:
     return "cost_output" if shares[0] > 0.6 or shares[0] > max(shares[1], 0.5) else "cost_input"
 
 
-def idle_capacity(goal: Goal, hours: pl.DataFrame | None) -> Candidate | None:
+def _of_capacity(scene: Scene, goal: Goal, batch: float) -> dict[str, float]:
+    """Mean batch while busy against the largest batches that the same replicas have held."""
+    if not scene.rows.has("batch_size"):
+        return {}
+    held = number(scene.rows.frame.filter(_of(scene, goal))["batch_size"].quantile(0.99))
+    return {"batch_of_capacity": batch / held} if held > 0 else {}
+
+
+def idle_capacity(scene: Scene, goal: Goal, hours: pl.DataFrame | None) -> Candidate | None:
     """Replicas with a low busy share, by replica hours; the model of the objective, or the one that idles most."""
     if hours is None or hours.height == 0 or hours["busy_s"].null_count() == hours.height:
         return None
@@ -281,5 +289,5 @@ def idle_capacity(goal: Goal, hours: pl.DataFrame | None) -> Candidate | None:
             Evidence("replicas", float(replicas), None, "replicas"),
             Evidence("cost of time without work", idle, None, "USD"),
         ),
-        facts={"busy_share": busy, "busy_batch": batch},
+        facts={"busy_share": busy, **_of_capacity(scene, goal, batch)},
     )

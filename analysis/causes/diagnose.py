@@ -21,6 +21,7 @@ from analysis.causes.settings import CauseSettings
 from analysis.causes.window import Episode, Interval, episodes, incident_intervals
 from analysis.objectives import Objective
 from analysis.result import Finding, ObjectiveResult
+from analysis.rules.catalog import Catalog, built_in
 from ingest.schema import NS_PER_S
 
 
@@ -32,6 +33,7 @@ def diagnose(
     replica_hours: pl.DataFrame,
     calls: pl.DataFrame | None = None,  # noqa: ARG001 - the agreed door; requests carry the sums of their calls
     baseline: pl.DataFrame | None = None,
+    catalog: Catalog | None = None,
     settings: CauseSettings | None = None,
 ) -> tuple[Finding, ...]:
     """Findings, at least one for every breached or endangered objective whose requests say something.
@@ -42,6 +44,7 @@ def diagnose(
         objectives: their definitions, for limits that depend on the length.
         replica_hours: table of the store; may be empty.
         calls: not used yet beyond the requests' own sums.
+        catalog: rules, the built-in ones if not given.
         baseline: the same columns of an earlier selection, used where this one has no unbroken part.
     """
     settings = settings or CauseSettings()
@@ -64,7 +67,7 @@ def diagnose(
         explained += [(episode, entry, investigation) for entry in agree(entries, settings)]
     order = {goal.id: index for index, goal in enumerate(goals)}
     explained.sort(key=lambda item: order[item[1].goal.id])
-    return findings_of(explained, settings)
+    return findings_of(explained, catalog or built_in(), settings)
 
 
 def _taken(goals: Sequence[Goal], intervals: dict[str, tuple[Interval, ...]]) -> list[tuple[float, float]]:

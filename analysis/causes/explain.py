@@ -175,7 +175,7 @@ class Investigation:
         return [Explanation(cause.stage, cause, 1.0)] if cause is not None else []
 
     def _capacity(self, goal: Goal) -> list[Explanation]:
-        idle = cost_causes.idle_capacity(goal, self.scene.replica_hours)
+        idle = cost_causes.idle_capacity(self.scene, goal, self.scene.replica_hours)
         return [Explanation("cost_capacity", idle, 1.0)]
 
 

@@ -14,12 +14,15 @@ import polars as pl
 
 from analysis.causes.candidates.candidate import Candidate
 from analysis.causes.explain import Explained, Explanation, Investigation
+from analysis.causes.facts import SceneFacts
 from analysis.causes.rows import Rows
 from analysis.causes.segment import moves_together, within
 from analysis.causes.settings import CauseSettings
 from analysis.causes.stage import Rescue, rescue
 from analysis.causes.window import Episode, Interval
-from analysis.result import Evidence, Finding
+from analysis.result import Evidence, Finding, Recommendation
+from analysis.rules.catalog import Catalog
+from analysis.rules.recommend import Advice, Advised, advise
 
 STAGE_WORDS = {
     "error": "failed requests",
@@ -36,16 +39,25 @@ EXEMPLARS = 5
 
 
 def findings_of(
-    explained: Sequence[tuple[Episode, Explained, Investigation]], settings: CauseSettings
+    explained: Sequence[tuple[Episode, Explained, Investigation]], catalog: Catalog, settings: CauseSettings
 ) -> tuple[Finding, ...]:
     """All findings, in the order given, ranked within each objective."""
+    breached = frozenset(name for _, entry, _ in explained for name in (entry.goal.kind, entry.goal.metric))
+    shared = {id(investigation): SceneFacts(investigation, breached) for _, _, investigation in explained}
     found: list[Finding] = []
     for episode, entry, investigation in explained:
-        chosen = _chosen(entry.explanations, settings)
         saved = _rescue(entry, investigation, settings)
-        for rank, explanation in enumerate(chosen, start=1):
-            found.append(_finding(rank, explanation, entry, (episode, investigation, saved)))
+        for rank, explanation in enumerate(_chosen(entry.explanations, settings), start=1):
+            facts = shared[id(investigation)].of(entry, explanation, saved)
+            advice = advise(facts, _absent(investigation, catalog), catalog)
+            found.append(_finding(rank, explanation, entry, (episode, investigation, saved, advice, catalog)))
     return tuple(found)
+
+
+def _absent(investigation: Investigation, catalog: Catalog) -> frozenset[str]:
+    """What the rules need and no request carries."""
+    rows = investigation.scene.rows
+    return frozenset(name for rule in catalog.rules for name in rule.needs if rows.lacks(name))
 
 
 def _chosen(explanations: Sequence[Explanation], settings: CauseSettings) -> list[Explanation]:
@@ -74,9 +86,9 @@ def _finding(
     rank: int,
     explanation: Explanation,
     entry: Explained,
-    around: tuple[Episode, Investigation, Rescue | None],
+    around: tuple[Episode, Investigation, Rescue | None, Advice, Catalog],
 ) -> Finding:
-    episode, investigation, saved = around
+    episode, investigation, saved, advice, catalog = around
     goal, scene, candidate = entry.goal, investigation.scene, explanation.candidate
     segment = dict(candidate.segment) if candidate is not None else {}
     bad = entry.inside.filter(pl.col("bad"))
@@ -94,9 +106,9 @@ def _finding(
         window=_instants(window, scene.rows),
         title=title,
         says=_says(explanation, entry, goal.judged.says),
-        recommendations=[],
-        contraindicated=[],
-        untested=[],
+        recommendations=[recommendation(item, explanation, catalog) for item in advice.advised],
+        contraindicated=list(advice.contraindicated),
+        untested=list(advice.untested),
         evidence=_evidence(explanation, entry, saved),
         share_of_bad=share,
         structural_share=saved.structural if saved is not None else None,
@@ -104,6 +116,25 @@ def _finding(
         exemplars=_exemplars(bad, explanation),
         incident=_incident(explanation, window, scene.rows),
         n_bad=bad.height,
+    )
+
+
+def recommendation(item: Advised, explanation: Explanation, catalog: Catalog) -> Recommendation:
+    """One advice as the result carries it."""
+    rule = item.rule
+    why = explanation.candidate.says if explanation.candidate is not None else rule.finds
+    return Recommendation(
+        id=item.id,
+        entry=rule.id,
+        title=catalog.advice[item.id].title,
+        why=f"{rule.finds} {why[:1].upper()}{why[1:]}." if explanation.candidate is not None else rule.finds,
+        actions=dict(rule.actions),
+        predicted=None,
+        not_predicted="no model of this remedy's effect on this traffic",
+        reported_effect=rule.reported_effect,
+        precondition=rule.precondition,
+        risk=" ".join(part for part in (rule.trade_off, item.warning) if part),
+        verify=rule.verify,
     )
 
 

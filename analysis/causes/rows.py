@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ingest.schema import NS_PER_S, STAGES
+from ingest.schema import NS_PER_S, REQUESTS, STAGES
 
 FAILED = ("error", "timeout", "shed", "truncated")
 OUTER = ("gateway", "network", "guardrail", "retrieval", "rerank", "tool", "postprocess", "unattributed")
@@ -50,7 +50,19 @@ FIGURES = (
     "http_status",
 )
 DRIVERS = ("uncached_input_pico", "cached_input_pico", "output_pico")
-KEPT = ("request_key", "trace_id", "status_class", "error_type", "finish_reason", "degraded", "response_cached")
+KEPT = (
+    "request_key",
+    "trace_id",
+    "session",
+    "status_class",
+    "error_type",
+    "finish_reason",
+    "degraded",
+    "response_cached",
+)
+
+
+SCHEMA = frozenset(column.name for column in REQUESTS) | set(DIMENSIONS) | set(FIGURES)
 
 
 @dataclass(frozen=True)
@@ -63,6 +75,10 @@ class Rows:
     start_ns: int
     end_ns: int
     sampling_rate: float
+
+    def lacks(self, name: str) -> bool:
+        """Whether a column is empty, or one that the schema does not know and no mapping promoted."""
+        return name in self.absent or name not in SCHEMA | set(self.dimensions)
 
     def has(self, *columns: str) -> bool:
         return not any(column in self.absent for column in columns)
@@ -78,7 +94,7 @@ def prepare(frame: pl.DataFrame, promoted: tuple[str, ...] = ()) -> Rows:
     """
     dimensions = tuple(dict.fromkeys((*DIMENSIONS, *promoted)))
     timed = frame.filter(pl.col("started_ns").is_not_null()) if "started_ns" in frame.columns else frame.clear()
-    wanted = [*dimensions, *FIGURES, *(f"{stage}_ns" for stage in STAGES), "itl_max_ns"]
+    wanted = [*dimensions, *FIGURES, *(column.name for column in REQUESTS)]
     absent = {name for name in wanted if name not in timed.columns or timed[name].null_count() == timed.height}
     if "batch_size" not in absent and (timed["batch_size"].max() or 0.0) == 0.0:
         absent.add("batch_size")  # a batch of none cannot make a token: a source that writes 0 has not measured it
