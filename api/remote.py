@@ -38,14 +38,15 @@ class ServerError(ServiceError):
 class RemoteDesk:
     """A server's answers."""
 
-    def __init__(self, client: httpx2.Client, url: str) -> None:
+    def __init__(self, client: httpx2.Client, url: str, mapping: Path | None) -> None:
         self._client = client
         self._url = url
+        self._mapping = mapping
 
     @classmethod
     @contextmanager
-    def open(cls, url: str) -> Iterator[RemoteDesk]:
-        """A desk at a server that answers.
+    def open(cls, url: str, mapping: Path | None = None) -> Iterator[RemoteDesk]:
+        """A desk at a server that answers; files are sent with the text of that mapping file.
 
         Raises:
             ServerError: nothing answers there.
@@ -53,7 +54,7 @@ class RemoteDesk:
         if not url.startswith(("http://", "https://")):
             raise ConfigError(f'--server "{url}" is no URL; write http://127.0.0.1:4318')
         with httpx2.Client(base_url=url, timeout=TIMEOUT) as client:
-            desk = cls(client, url)
+            desk = cls(client, url, mapping)
             desk._ask("GET", "/healthz")
             yield desk
 
@@ -63,6 +64,7 @@ class RemoteDesk:
             files = find(paths, Path(scratch))
             rate = options.sampling_rate or next((r for f in files if (r := _run_rate(f.path)) is not None), None)
             parameters = {"format": options.format, "sampling_rate": rate, "attributes": options.attributes}
+            parameters["mapping"] = _text(self._mapping)
             given = {name: value for name, value in parameters.items() if value is not None}
             return [self._load(file, given) for file in files if _run_rate(file.path) is None]
 

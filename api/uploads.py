@@ -23,7 +23,7 @@ from api.problems import Refused
 from ingest.errors import NotFound, StateError, UnreadableInput
 from ingest.forget import forget
 from ingest.load import load
-from ingest.mapping import Mapping
+from ingest.mapping import Mapping, parse_mapping
 from ingest.receipts import LoadOptions
 from ingest.selection import to_iso
 from ingest.store import lists
@@ -135,9 +135,10 @@ class Uploads:
         self._changed()
 
     def _options(self, parameters: Any) -> LoadOptions:
+        text = parameters.get("mapping")
         return LoadOptions(
             format=parameters.get("format"),
-            mapping=self._mapping,
+            mapping=parse_mapping(text) if text else self._mapping,
             sampling_rate=parameters.get("sampling_rate"),
             attributes=parameters.get("attributes", "all"),
         )
