@@ -41,6 +41,7 @@ def make_app() -> typer.Typer:
         demo.demo,
         catalogs.formats,
         catalogs.metrics,
+        catalogs.rules,
         catalogs.explain,
     ):
         app.command()(command)

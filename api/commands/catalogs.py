@@ -10,12 +10,14 @@ import sys
 from typing import Annotated
 
 import typer
-from ingest.formats.catalog import FORMATS
 
 from analysis.metrics.catalog import METRICS
 from analysis.metrics.metric import Metric
-from api.commands.words import entry_lines, table_lines
+from analysis.rules.catalog import Catalog, built_in
+from analysis.rules.catalog import explain as explain_rule
+from api.commands.words import entry_lines, prose_lines, table_lines
 from ingest.errors import NotFound
+from ingest.formats.catalog import FORMATS
 from ingest.formats.contract import Format, Refusal
 
 
@@ -31,11 +33,23 @@ def metrics() -> None:
     _print(table_lines(["METRIC", "UNIT", "KIND", "TITLE"], rows, figures=0))
 
 
+def rules() -> None:
+    """List the rules: what they find, and what they advise."""
+    rows = [[rule.id, rule.title, ", ".join(rule.recommends)] for rule in built_in().rules]
+    _print(table_lines(["RULE", "TITLE", "RECOMMENDS"], rows, figures=0))
+
+
 def explain(entry_id: Annotated[str, typer.Argument(metavar="ID", help="Of a metric, a format or a rule.")]) -> None:
     """Say what a metric, a format or a rule means, where it comes from, and what it needs."""
     entries = {item.id: _metric(item) for item in METRICS} | {item.name: _format(item) for item in FORMATS}
+    catalog = built_in()
+    if told := explain_rule(entry_id):
+        _print(prose_lines(told))
+        return
+    entries |= {name: _advice(name, advice.title, catalog) for name, advice in catalog.advice.items()}
     if entry_id not in entries:
-        near = difflib.get_close_matches(entry_id, entries, 1)
+        known = [*entries, *(rule.id for rule in catalog.rules)]
+        near = difflib.get_close_matches(entry_id, known, 1)
         hint = f'Did you mean "{near[0]}"?' if near else "tailwise metrics, formats and rules list what there is"
         raise NotFound(f'nothing is called "{entry_id}". {hint}')
     _print(entry_lines(*entries[entry_id]))
@@ -49,6 +63,11 @@ def _metric(metric: Metric) -> tuple[str, dict[str, str]]:
         "needs": ", ".join(metric.needs),
         "source": metric.source,
     }
+
+
+def _advice(name: str, title: str, catalog: Catalog) -> tuple[str, dict[str, str]]:
+    by = [f"{rule.id} ({rule.title})" for rule in catalog.rules if name in rule.recommends]
+    return f"{name}: {title}", {"by rules": "; ".join(by)}
 
 
 def _format(item: Format) -> tuple[str, dict[str, str]]:

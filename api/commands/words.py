@@ -303,3 +303,11 @@ def entry_lines(title: str, facts: dict[str, str]) -> list[str]:
     for label, value in facts.items():
         lines.extend(_labeled(f"  {label:<{LABEL - 4}}", value) if value else [])
     return lines
+
+
+def prose_lines(told: str) -> list[str]:
+    """Text whose lines begin with a label of one column, wrapped beneath it."""
+    lines: list[str] = []
+    for line in told.splitlines():
+        lines.extend(_wrapped(line, "", " " * LABEL) or [""])
+    return lines
