@@ -1,0 +1,92 @@
+"""The finance file against the ledger: sums of what was written, and of what was charged, made apart.
+
+Input: MeteredCharges, the rows of the file. Output: what reconciliation.json says. Without a sample every sum must
+be equal to the last digit. Of a sample, tokens were cut to whole ones row by row, so a cost may miss the ledger's by
+at most one token per row, and a count by one for each of the sums it is put together from.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal, localcontext
+from typing import Any
+
+import polars as pl
+
+from analysis.aggregates.metered import MeteredCharges
+from analysis.money import pico_of, usd_text
+from reports.writers.focus_schema import PRECISION, faults
+
+SUMS_OF_A_COUNT = 3  # exported, unpriced and undated requests are rounded one by one
+
+
+def reconciliation(charges: MeteredCharges, table: pl.DataFrame, version: str) -> dict[str, Any]:
+    """Sums of the rows against the ledger; the file stays a draft until they agree and a bill has been compared."""
+    exported = total(table.get_column("EffectiveCost").to_list())
+    counted = sum(int(n) for n in table.get_column("x_RequestCount"))
+    left_out = charges.unpriced_requests + charges.undated_requests
+    broken = faults(table.rows(named=True), version)
+    checks = [
+        _check("EffectiveCost equals the ledger", exported, charges.ledger_pico, _one_token_a_row(charges)),
+        {
+            "check": "x_RequestCount plus requests left out equals the report",
+            "export": str(counted + left_out),
+            "ledger": str(charges.requests),
+            "equal": abs(counted + left_out - charges.requests) <= (SUMS_OF_A_COUNT if charges.sampled else 0),
+        },
+        {"check": "no rule of FOCUS is broken", "export": str(len(broken)), "ledger": "0", "equal": not broken},
+        *_parts(table, "x_Model", charges.by_model, charges),
+        *_parts(table, "SubAccountId", charges.by_tenant, charges),
+    ]
+    failed = [f"failed: {check['check']}" for check in checks if not check["equal"]]
+    return {
+        "state": "DRAFT",
+        "reasons": [*failed, "no bill has been compared"],
+        "passed": not failed,
+        "checks": checks,
+        "faults": broken,
+        "unpriced": {"requests": charges.unpriced_requests, "tokens": charges.unpriced_tokens},
+        "without_start": {"requests": charges.undated_requests},
+        "sampled": charges.sampled,
+        "sampling_rounding_usd": usd_text(exported - charges.ledger_pico) if charges.sampled else "0",
+    }
+
+
+def total(amounts: list[str]) -> int:
+    """Pico-USD of decimal texts together."""
+    with localcontext() as context:
+        context.prec = 2 * PRECISION
+        return pico_of(str(sum(map(Decimal, amounts), Decimal(0))))
+
+
+def _one_token_a_row(charges: MeteredCharges) -> int:
+    """By how much costs of a sample may differ: one token of every row at its price; nothing without a sample."""
+    if not charges.sampled:
+        return 0
+    pairs = charges.rows.select("price", "meter").drop_nulls().iter_rows()
+    return sum(charges.prices[price].net.get(meter, 0) for price, meter in pairs)
+
+
+def _parts(
+    table: pl.DataFrame, column: str, ledger: dict[str | None, int], charges: MeteredCharges
+) -> list[dict[str, Any]]:
+    """The same check for every value of a column; an empty text of the ledger is null in the file."""
+    groups = table.group_by(column).agg(pl.col("EffectiveCost"))
+    exported = {key: total(amounts) for key, amounts in groups.iter_rows()}
+    wanted: dict[str | None, int] = {}
+    for key, pico in ledger.items():
+        wanted[key or None] = wanted.get(key or None, 0) + pico
+    names = sorted({*exported, *wanted}, key=lambda key: (key is None, key or ""))
+    allowed = _one_token_a_row(charges)
+    return [
+        _check(f"EffectiveCost of {column} {name or 'null'} equals the ledger", exported.get(name, 0), wanted.get(name, 0), allowed)
+        for name in names
+    ]  # fmt: skip
+
+
+def _check(what: str, export: int, ledger: int, allowed: int) -> dict[str, Any]:
+    return {
+        "check": what,
+        "export": usd_text(export),
+        "ledger": usd_text(ledger),
+        "equal": abs(export - ledger) <= allowed,
+    }
