@@ -14,6 +14,7 @@ Tree:
         SchemaMismatch            a frame lacks a column or has another dtype
       NotFound                    an id that does not stand in the store
       StateError                  the thing exists, and its state does not allow the action
+        Cancelled                 the caller ended the work before it was done
 
 Bad ROWS are data (`Reject`), not exceptions.
 """
@@ -85,6 +86,10 @@ class NotFound(ServiceError):
 
 class StateError(ServiceError):
     code = "state"
+
+
+class Cancelled(StateError):
+    code = "cancelled"
 
 
 @dataclass(frozen=True)

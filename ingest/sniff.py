@@ -44,6 +44,11 @@ def read_head(source: Source) -> Head:
     return head_of(source.name, data.removeprefix(BOM))
 
 
+def source_encoding(source: Source) -> str:
+    """Encoding of a source's text: utf-8 or a form of UTF-16."""
+    return encoding_of(_start(source))
+
+
 def _start(source: Source) -> bytes:
     """As much of the first 64 KiB as is whole."""
     parts: list[bytes] = []
@@ -215,7 +220,10 @@ def split_header(line: str, delimiter: str) -> list[str]:
         return [line.strip()]
     import csv
 
-    return [name.strip() for name in next(csv.reader([line], delimiter=delimiter), [])]
+    try:
+        return [name.strip() for name in next(csv.reader([line], delimiter=delimiter), [])]
+    except csv.Error:  # a bare carriage return, a name above the library's limit: no header anyone wrote
+        return line.split(delimiter)
 
 
 def recognize(head: Head, formats: Sequence[Format], name: str | None = None) -> Format:
@@ -230,7 +238,7 @@ def recognize(head: Head, formats: Sequence[Format], name: str | None = None) ->
     scores = [(candidate.sniff(head), candidate) for candidate in formats]
     best = max(scores, key=lambda pair: pair[0], default=None)
     if best is None or best[0] <= 0:
-        raise UnknownFormat(f"{head.name} is not read: {looks_like(head)}")
+        raise UnknownFormat(f"{head.name} is not a trace file, not read: {looks_like(head)}")
     return best[1]
 
 

@@ -13,7 +13,7 @@ import io
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Literal, cast
 
@@ -51,11 +51,33 @@ class Survey:
 
 @dataclass(frozen=True)
 class Spool:
-    """An unpacked copy: where it lies, what was cut out of it, and what a reader should know."""
+    """An unpacked copy: where it lies, what was cut out of it, and what a reader should know.
+
+    `removed`: bytes taken out of a line, by its number; offsets of later lines are that much higher in the source.
+    """
 
     path: Path
     rejects: tuple[Reject, ...] = ()
     notes: tuple[str, ...] = ()
+    removed: tuple[tuple[int, int], ...] = ()
+
+    def in_source(self, reject: Reject) -> Reject:
+        """A reject of the copy with its offset in the source."""
+        if not self.removed or reject.line is None or reject.offset is None:
+            return reject
+        shift = sum(removed for line, removed in self.removed if line < reject.line)
+        return replace(reject, offset=reject.offset + shift)
+
+
+class Positions:
+    """How far the file of a source has been read, in bytes as it lies on disk."""
+
+    def __init__(self) -> None:
+        self.file: IO[bytes] | None = None
+
+    def done(self) -> int:
+        """Bytes read by the latest opening; 0 when it is closed."""
+        return 0 if self.file is None or self.file.closed else self.file.tell()
 
 
 class _Capped(io.RawIOBase):
@@ -93,8 +115,11 @@ def packing_of(start: bytes) -> Packing:
     return "zstd" if start.startswith(ZSTD_MAGIC) else "none"
 
 
-def open_source(path: Path, name: str | None = None) -> Source:
+def open_source(path: Path, name: str | None = None, positions: Positions | None = None) -> Source:
     """The file as a source that can be read again and again.
+
+    Args:
+        positions: told how far each opening has read the file.
 
     Raises:
         UnreadableInput: it is missing, no file, or may not be read.
@@ -110,11 +135,13 @@ def open_source(path: Path, name: str | None = None) -> Source:
         raise UnreadableInput(f"{shown} is a folder, not a file") from None
     except OSError as error:
         raise UnreadableInput(f"{shown} cannot be read: {error.strerror or error}") from error
-    return Source(path, shown, packing, size, lambda: _open_unpacked(path, shown, packing, size))
+    return Source(path, shown, packing, size, lambda: _open_unpacked(path, shown, packing, size, positions))
 
 
-def _open_unpacked(path: Path, name: str, packing: Packing, size: int) -> IO[bytes]:
+def _open_unpacked(path: Path, name: str, packing: Packing, size: int, positions: Positions | None) -> IO[bytes]:
     file = path.open("rb")
+    if positions is not None:
+        positions.file = file
     if packing == "none":
         return file
     inner = gzip.GzipFile(fileobj=file) if packing == "gzip" else zstd.ZstdFile(file)
@@ -165,10 +192,11 @@ def spool(source: Source, folder: Path, *, encoding: str = "utf-8") -> Spool:
     """
     target = folder / f"spool-{hashlib.sha256(str(source.path).encode()).hexdigest()[:16]}.data"
     rejects: list[Reject] = []
+    removed: list[tuple[int, int]] = []
     notes: list[str] = []
     with target.open("wb") as out:
         decoder = _decoder(encoding)
-        cutter = _LineCutter(out, rejects)
+        cutter = _LineCutter(out, rejects, removed)
         for chunk in whole_chunks(source):
             if isinstance(chunk, UnreadableInput):
                 notes.append(f"{chunk.message}; what is whole was read, the last line may be cut")
@@ -177,7 +205,7 @@ def spool(source: Source, folder: Path, *, encoding: str = "utf-8") -> Spool:
         cutter.close()
     if encoding != "utf-8":
         notes.append(f"{encoding.upper()} read as UTF-8; byte offsets count in the UTF-8 form")
-    return Spool(target, tuple(rejects), tuple(notes))
+    return Spool(target, tuple(rejects), tuple(notes), tuple(removed))
 
 
 def _decoder(encoding: str) -> Callable[[bytes], bytes]:
@@ -192,9 +220,10 @@ def _decoder(encoding: str) -> Callable[[bytes], bytes]:
 class _LineCutter:
     """Writes lines on, except those above the limit, of which it keeps number, offset and head."""
 
-    def __init__(self, out: IO[bytes], rejects: list[Reject]) -> None:
+    def __init__(self, out: IO[bytes], rejects: list[Reject], removed: list[tuple[int, int]]) -> None:
         self._out = out
         self._rejects = rejects
+        self._removed = removed
         self._line = 1
         self._offset = 0  # of the current line's start
         self._pending = bytearray()
@@ -233,6 +262,7 @@ class _LineCutter:
         if self._length > MAX_LINE_BYTES:
             head = self._head.decode("utf-8", "replace")[:HEAD_CHARACTERS]
             self._rejects.append(Reject(self._line, self._offset, "line_too_long", head))
+            self._removed.append((self._line, self._length - 1))
             self._out.write(b"\n")
         else:
             self._out.write(self._pending)

@@ -133,7 +133,8 @@ class FlatReader:
     `key`: "trace" where a trace id is one request in every form of the source, else "row": request id and start, and
     where there is no id the content of the row. `vantage`: where times were measured. `generation_basis`: how a stated
     generation time was measured. `redundant`: columns that say nothing further. `constants`: text columns that are the
-    same in every row and no source column gives (a scenario that only the file's name tells).
+    same in every row and no source column gives (a scenario that only the file's name tells). `identity`: columns that
+    together tell one request from another, where the source has no id.
     """
 
     columns: Callable[[Head], tuple[SourceColumn, ...]]
@@ -142,6 +143,7 @@ class FlatReader:
     vantage: str | None = None
     generation_basis: Literal["engine", "last_token", "response_end"] = "last_token"
     redundant: tuple[str, ...] = ()
+    identity: tuple[str, ...] = ()
     constants: Callable[[Head], Mapping[str, str]] = lambda head: {}  # noqa: ARG005
 
 

@@ -47,6 +47,7 @@ FORMAT = Format(
         vantage="client",
         generation_basis="last_token",
         redundant=("finish_time",),
+        identity=("user_id", "question_id", "launch_time"),
         constants=constants,
     ),
 )

@@ -26,6 +26,7 @@ from ingest.store.flat_sql import (
 
 UNREADABLE = "unreadable"  # every column is null: the line is no object, or none of its names is known
 PRE_STAGES = ("gateway_ns", "network_ns", "guardrail_ns", "retrieval_ns", "rerank_ns")
+PSEUDO = ("first_output_ns", "tpot_ns", "status", "retries", "identity")  # fields that are no column
 ROUNDING_NS = 10_000  # sums of stages written to the microsecond are off by a few of them
 # words of a status column, lower case; a word not listed says nothing
 STATUS_WORDS: dict[str, tuple[str, ...]] = {
@@ -154,7 +155,7 @@ def _final(plan: Plan) -> dict[str, str]:
     if plan.vantage:
         columns["vantage"] = text(plan.vantage)
     columns |= _generation(plan) | _stages()
-    plain = {item.field for item in plan.inputs} - set(columns) - {"first_output_ns", "tpot_ns", "status", "retries"}
+    plain = ({item.field for item in plan.inputs} | set(plan.constants)) - set(columns) - set(PSEUDO)
     return columns | {wanted: name(wanted) for wanted in sorted(plain)}
 
 
@@ -215,9 +216,9 @@ def _trace() -> str:
 
 def _key(plan: Plan) -> str:
     """Identity: trace id, or request id and start, or a hash of what the row says (`#`; equal rows are counted)."""
-    names = dict.fromkeys(item.field for item in plan.inputs)
+    names = ["identity"] if plan.has("identity") else list(dict.fromkeys(item.field for item in plan.inputs))
     parts = ", ".join(f"coalesce(CAST({name(column)} AS VARCHAR), '')" for column in names)
-    by_content = f"concat({text(plan.source + '#')}, md5(concat_ws(chr(31), {parts}, made_attributes)))"
+    by_content = f"concat({text(plan.source + '#')}, md5(concat_ws(chr(31), {parts}{'' if plan.has('identity') else ', made_attributes'})))"
     by_id = f"concat({text(plan.source + ':')}, coalesce(request_id, trace_id), '@', coalesce(CAST(started AS VARCHAR), ''))"
     row = f"CASE WHEN coalesce(request_id, trace_id) IS NOT NULL THEN {by_id} ELSE {by_content} END"
     return f"coalesce({_trace()}, {row})" if plan.key == "trace" else row

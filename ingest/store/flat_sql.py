@@ -30,6 +30,7 @@ EXTRA_KINDS: dict[str, Kind] = {
     "first_output_ns": "time",
     "tpot_ns": "duration",
     "status": "text",
+    "identity": "text",
     "retries": "int",
     "started_ns": "time",
     "ended_ns": "time",
@@ -103,7 +104,7 @@ class Plan:
     """Everything that the SQL of one source depends on.
 
     `relation`: FROM item that gives the raw columns. `inputs`: in order of priority per field. `attributes`: name ->
-    SQL of a JSON value. `dimensions`: dimension -> SQL of text. `now_ns`: instants more than a day later are refused.
+    SQL of a JSON value. `dimensions`: dimension -> SQL of text. `constants`: text field -> the same text in every row. `now_ns`: instants more than a day later are refused.
     """
 
     relation: str
@@ -117,6 +118,7 @@ class Plan:
     generation_basis: str = "last_token"
     attributes: Mapping[str, str] = field(default_factory=dict)
     dimensions: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, str] = field(default_factory=dict)
     has_gaps: bool = True  # some rows lack an attribute: nulls are taken out of the JSON
 
     def has(self, name: str) -> bool:
@@ -238,6 +240,8 @@ def fields_layer(plan: Plan, columns: Sequence[str] = ()) -> str:
             selected.append(
                 f"coalesce({values}) AS {name(wanted)}" if len(numbers) > 1 else f"{values} AS {name(wanted)}"
             )
+        elif wanted in plan.constants:
+            selected.append(f"{text(plan.constants[wanted])} AS {name(wanted)}")
         else:
             selected.append(f"CAST(NULL AS {SQL_OF[kind]}) AS {name(wanted)}")
     return (

@@ -1,0 +1,136 @@
+"""Where refused rows stand in their file: true line number, byte offset, first characters.
+
+Input: unpacked bytes, and the refused records by number (blank lines are no records) or byte offset. Output: Reject.
+A walk over the file, made only where something was refused. Memory: one line.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Iterator
+from typing import IO
+
+from ingest.errors import HEAD_CHARACTERS, Reject
+from ingest.formats.json_rows import decode
+from ingest.sniff import BOM
+from ingest.unpack import MAX_LINE_BYTES
+
+UNJUDGED = "unreadable"  # the reader saw nothing it knows: the line itself tells why
+_BLANK = b" \t\r\n"
+
+
+def json_rejects(stream: IO[bytes], refused: Iterable[tuple[int, str]]) -> Iterator[Reject]:
+    """The refused records of a file of JSON lines; lines above 64 MiB are no records and are told too.
+
+    Args:
+        refused: (record number from 1, reason), ascending; UNJUDGED: the line is looked at.
+    """
+    wanted = iter(refused)
+    target = next(wanted, None)
+    record = 0
+    for line, offset, data in _lines(stream):
+        if len(data) > MAX_LINE_BYTES:
+            yield Reject(line, offset, "line_too_long", head_of(data))
+            continue
+        if not data.strip(_BLANK):
+            continue
+        record += 1
+        if target is not None and record == target[0]:
+            reason = fault_of_line(data) if target[1] == UNJUDGED else target[1]
+            yield Reject(line, offset, reason, head_of(data))
+            target = next(wanted, None)
+
+
+def _lines(stream: IO[bytes]) -> Iterator[tuple[int, int, bytes]]:
+    """(number, offset, bytes) of every line; of one above the limit only its start."""
+    line = offset = 0
+    while data := stream.readline(MAX_LINE_BYTES + 1):
+        line += 1
+        start, offset = offset, offset + len(data)
+        if len(data) > MAX_LINE_BYTES and not data.endswith(b"\n"):
+            while rest := stream.readline(1 << 20):
+                offset += len(rest)
+                if rest.endswith(b"\n"):
+                    break
+        yield line, start, data.removeprefix(BOM) if start == 0 else data
+
+
+def fault_of_line(data: bytes) -> str:
+    """Why a line of JSON lines holds no row, as a reason of errors.REJECT_REASONS."""
+    stripped = data.strip(_BLANK)
+    try:
+        value = decode(stripped)
+    except UnicodeDecodeError:
+        return "invalid_utf8"
+    except ValueError:
+        return _fault_of_syntax(stripped, is_torn=not data.endswith(b"\n"))
+    return "no_time" if isinstance(value, dict) else "not_an_object"
+
+
+def _fault_of_syntax(data: bytes, *, is_torn: bool) -> str:
+    try:
+        json.JSONDecoder().raw_decode(data.decode("utf-8"))
+    except UnicodeDecodeError:
+        return "invalid_utf8"
+    except (ValueError, RecursionError):
+        return "torn_line" if is_torn else "invalid_json"
+    return "trailing_text"
+
+
+def csv_rejects(
+    stream: IO[bytes], delimiter: str, refused: Iterable[tuple[int, str]], by_parser: Iterable[tuple[int, str]]
+) -> Iterator[Reject]:
+    """The refused rows of a table, in the order of the file.
+
+    Args:
+        refused: (record number from 1 among the rows the parser took, reason), ascending.
+        by_parser: (byte offset, reason) of the rows it did not take, ascending.
+    """
+    wanted, parser = iter(refused), dict(by_parser)
+    target = next(wanted, None)
+    record = -1  # the header is no record
+    for line, offset, data, n_fields in _csv_records(stream, delimiter):
+        if offset in parser:
+            reason = parser[offset]
+            is_torn = reason == "wrong_columns" and not data.endswith(b"\n")
+            yield Reject(line, offset, "torn_line" if is_torn else reason, head_of(data))
+            continue
+        if not n_fields:
+            continue
+        record += 1
+        if target is not None and record == target[0]:
+            yield Reject(line, offset, "no_time" if target[1] == UNJUDGED else target[1], head_of(data))
+            target = next(wanted, None)
+
+
+def _csv_records(stream: IO[bytes], delimiter: str) -> Iterator[tuple[int, int, bytes, int]]:
+    """(line, offset, bytes, number of fields) of every record; a quoted value may run over several lines."""
+    pending: list[bytes] = []
+    start_line = start_offset = 0
+    for line, offset, data in _lines(stream):
+        if not pending:
+            start_line, start_offset = line, offset
+        pending.append(data)
+        whole = b"".join(pending)
+        if whole.count(b'"') % 2 and len(whole) < MAX_LINE_BYTES:
+            continue
+        yield start_line, start_offset, whole, _n_fields(whole, delimiter)
+        pending = []
+    if pending:  # a quote that never ends: the parser refused the row, and with it what followed
+        yield start_line, start_offset, b"".join(pending), 1
+
+
+def _n_fields(data: bytes, delimiter: str) -> int:
+    if not data.strip(_BLANK):
+        return 0
+    text = data.decode("utf-8", "replace").rstrip("\r\n")
+    try:
+        return len(next(csv.reader([text], delimiter=delimiter), []))
+    except csv.Error:
+        return 1
+
+
+def head_of(data: bytes) -> str:
+    """First characters of a row."""
+    return data[: 4 * HEAD_CHARACTERS].decode("utf-8", "replace").strip("\r\n")[:HEAD_CHARACTERS]

@@ -1,0 +1,141 @@
+"""Formats read in Python: batches of raw requests and raw spans into the store.
+
+Input: an opened source and its format. Output: Told. Everything within the transaction of the given cursor.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from ingest.assemble import SpanCounts, SpanOptions, load_spans, stage_spans
+from ingest.errors import Cancelled, Reject
+from ingest.formats.contract import Format, Head, RawReject, RawRequest, RawSpan, RowReader, Source, SpanReader
+from ingest.normalize import Normalizer, Stamp
+from ingest.receipts import FIRST_REJECTS, LoadOptions
+from ingest.store.append import add_rejects, add_requests
+from ingest.told import Told
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from ingest.store.database import Store
+
+BATCH = 5000  # rows held in Python at once
+
+
+class RowLoad:
+    """One source read by a RowReader; call `run` once."""
+
+    def __init__(
+        self, store: Store, cursor: DuckDBPyConnection, file_format: Format, upload_id: str, options: LoadOptions
+    ) -> None:
+        self.store = store
+        self.cursor = cursor
+        self.format = file_format
+        self.upload_id = upload_id
+        self.options = options
+        self.spans = SpanOptions(options.mapping, options.attributes, options.sampling_rate, file_format.name)
+        self.read = self.accepted = self.duplicate = self.rejected = 0
+        self.first: list[Reject] = []
+        self.names: Counter[str] = Counter()
+        self.notes: dict[str, None] = {}
+        self.has_spans = False
+
+    def run(
+        self, source: Source, head: Head, now_ns: int, tick: Callable[[], None], cancelled: Callable[[], bool]
+    ) -> Told:
+        """What became of the rows.
+
+        Args:
+            tick: called after each batch.
+
+        Raises:
+            Cancelled: `cancelled` said so between two batches.
+        """
+        reader = self.format.reader
+        assert isinstance(reader, RowReader)  # noqa: S101  # the dispatch of load.py
+        rate = self.options.sampling_rate or self.options.mapping.sampling_rate or 1.0
+        keeps = self.options.attributes == "all"
+        normalizer = Normalizer(Stamp(self.upload_id, self.format.name, now_ns, rate, keeps))
+        rows = iter(reader.read(source, head))
+        while batch := list(islice(rows, BATCH)):
+            self._rejects([Reject(r.line, r.offset, r.reason, r.head) for r in batch if isinstance(r, RawReject)])
+            self._requests(normalizer, [row for row in batch if isinstance(row, RawRequest)])
+            self._spans([row for row in batch if isinstance(row, RawSpan)])
+            tick()
+            if cancelled():
+                raise Cancelled("the load was cancelled; nothing of it is stored")
+        return Told(
+            self.read,
+            self.accepted,
+            self.duplicate,
+            self.rejected,
+            tuple(self.first),
+            dict(self.names.most_common()),
+            tuple(self.notes),
+            self.has_spans,
+        )
+
+    def _rejects(self, rejects: list[Reject]) -> None:
+        add_rejects(self.store, self.cursor, self.upload_id, rejects)
+        self.first.extend(rejects[: max(0, FIRST_REJECTS - len(self.first))])
+        self.read += len(rejects)
+        self.rejected += len(rejects)
+
+    def _requests(self, normalizer: Normalizer, batch: list[RawRequest]) -> None:
+        if not batch:
+            return
+        requests, calls, rejects = normalizer.rows(batch)
+        self._rejects(rejects)
+        added = add_requests(self.store, self.cursor, requests, calls) if requests.height else 0
+        self.read += requests.height
+        self.accepted += added
+        self.duplicate += requests.height - added
+
+    def _spans(self, batch: list[RawSpan]) -> None:
+        if not batch:
+            return
+        self.has_spans = True
+        counts = stage_spans(self.cursor, batch, self.upload_id, self.spans)
+        add_rejects(self.store, self.cursor, self.upload_id, counts.rejects)
+        self.first.extend(counts.rejects[: max(0, FIRST_REJECTS - len(self.first))])
+        self.read += counts.read
+        self.accepted += counts.accepted
+        self.duplicate += counts.duplicate
+        self.rejected += counts.rejected
+        self.names.update(dict(counts.not_understood))
+        self.notes |= dict.fromkeys(counts.notes)
+
+
+def load_otlp(
+    store: Store,
+    cursor: DuckDBPyConnection,
+    source: Source,
+    file_format: Format,
+    *,
+    upload_id: str,
+    options: LoadOptions,
+    progress: Callable[[int, int], None] | None,
+    cancelled: Callable[[], bool] | None,
+) -> Told:
+    """What became of the spans of an OTLP JSON source, read by SQL."""
+    reader = file_format.reader
+    assert isinstance(reader, SpanReader)  # noqa: S101  # the dispatch of load.py
+    spans = SpanOptions(options.mapping, options.attributes, options.sampling_rate, file_format.name)
+    counts: SpanCounts = load_spans(
+        store, cursor, source, reader.framing, upload_id, spans, progress=progress, cancelled=cancelled
+    )
+    add_rejects(store, cursor, upload_id, counts.rejects)
+    return Told(
+        counts.read,
+        counts.accepted,
+        counts.duplicate,
+        counts.rejected,
+        counts.rejects[:FIRST_REJECTS],
+        dict(counts.not_understood),
+        counts.notes,
+        has_spans=True,
+    )

@@ -1,0 +1,136 @@
+"""Raw requests of the Python readers -> rows of `requests` and `calls`, or reasons why they cannot be.
+
+Input: RawRequest under canonical names. Output: one Polars frame per table, and rejects.
+The same rules as for flat tables (store/flat_rows): times in range, nothing negative, a key for every request.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any
+
+import polars as pl
+
+from ingest.errors import HEAD_CHARACTERS, Reject
+from ingest.formats.contract import RawRequest
+from ingest.schema import CALLS, NS_PER_S, REQUESTS, Column, polars_schema
+
+DAY_NS = 86_400 * NS_PER_S
+FIRST_NS = 1_420_070_400 * NS_PER_S  # 2015-01-01
+_REQUEST_COLUMNS = {column.name: column for column in REQUESTS}
+_CALL_COLUMNS = {column.name: column for column in CALLS}
+_TOKENS = tuple(name for name in _REQUEST_COLUMNS if name.endswith("_tokens"))
+_DURATIONS = tuple(
+    column.name for column in REQUESTS if column.unit == "ns" and column.name not in ("started_ns", "ended_ns")
+)
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """What every row of one load has in common."""
+
+    upload_id: str
+    source: str
+    now_ns: int
+    sampling_rate: float = 1.0
+    keeps_attributes: bool = True
+
+
+@dataclass
+class Normalizer:
+    """Turns batches of one source into rows; counts equal rows without an id, which are as many requests."""
+
+    stamp: Stamp
+    seen: dict[str, int] = field(default_factory=dict)
+
+    def rows(self, batch: Sequence[RawRequest]) -> tuple[pl.DataFrame, pl.DataFrame, list[Reject]]:
+        """Rows of requests, rows of calls, and rejects, in source order."""
+        requests: list[dict[str, Any]] = []
+        calls: list[dict[str, Any]] = []
+        rejects: list[Reject] = []
+        for raw in batch:
+            values = {name: _typed(_REQUEST_COLUMNS[name], value) for name, value in raw.values.items()}
+            reason = _fault(values, self.stamp.now_ns)
+            if reason:
+                rejects.append(Reject(raw.line, None, reason, _head(raw)))
+                continue
+            row = self._stamped(values, raw)
+            requests.append(row)
+            calls.extend(_call(row["request_key"], index, call, self.stamp) for index, call in enumerate(raw.calls))
+        return _frame(requests, REQUESTS), _frame(calls, CALLS), rejects
+
+    def _stamped(self, values: Mapping[str, Any], raw: RawRequest) -> dict[str, Any]:
+        row = {name: value for name, value in values.items() if value is not None}
+        row |= {
+            "request_key": row.get("request_key") or self._key(row),
+            "upload_id": self.stamp.upload_id,
+            "source": self.stamp.source,
+            "sampling_rate": row.get("sampling_rate") or self.stamp.sampling_rate,
+            "n_call_rows": len(raw.calls),
+            "status_class": row.get("status_class") or "ok",
+            "flags": row.get("flags") or [],
+        }
+        if not self.stamp.keeps_attributes:
+            row.pop("attributes", None)
+        return row
+
+    def _key(self, row: Mapping[str, Any]) -> str:
+        identity = row.get("request_id") or row.get("trace_id")
+        if identity is not None:
+            return f"{self.stamp.source}:{identity}@{row.get('started_ns', '')}"
+        text = json.dumps(row, sort_keys=True, ensure_ascii=False, default=str)
+        key = f"{self.stamp.source}#{hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()}"
+        self.seen[key] = self.seen.get(key, 0) + 1
+        return key if self.seen[key] == 1 else f"{key}*{self.seen[key]}"
+
+
+def _typed(column: Column, value: object) -> Any:
+    """The value in the column's dtype; what is none (NaN, a container) is null."""
+    if value is None or column.kind in ("text", "texts"):
+        return list(value) if isinstance(value, tuple) else value
+    if column.kind == "json":
+        return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
+    if column.kind == "bool":
+        return bool(value)
+    if not isinstance(value, (int, float)) or not isfinite(value):
+        return None
+    return float(value) if column.kind == "float" else round(value)
+
+
+def _fault(values: Mapping[str, Any], now_ns: int) -> str | None:
+    """Why the row cannot be, as a reason of errors.REJECT_REASONS."""
+    started, ended = values.get("started_ns"), values.get("ended_ns")
+    if any((values.get(name) or 0) < 0 for name in _TOKENS):
+        return "negative_tokens"
+    if any((values.get(name) or 0) < 0 for name in _DURATIONS):
+        return "negative_duration"
+    if started == 0:
+        return "start_unset"
+    if any(moment is not None and not FIRST_NS <= moment <= now_ns + DAY_NS for moment in (started, ended)):
+        return "time_out_of_range"
+    if started is not None and ended is not None and ended < started:
+        return "end_before_start"
+    if (values.get("e2e_ns") or 0) > DAY_NS:
+        return "duration_too_long"
+    known = ("started_ns", "e2e_ns", "ttft_ns", "input_tokens", "output_tokens")
+    return "no_time" if all(values.get(name) is None for name in known) else None
+
+
+def _call(request_key: str, index: int, call: Mapping[str, object], stamp: Stamp) -> dict[str, Any]:
+    row = {name: _typed(_CALL_COLUMNS[name], value) for name, value in call.items()}
+    return row | {"request_key": request_key, "call_index": index, "upload_id": stamp.upload_id}
+
+
+def _frame(rows: Sequence[Mapping[str, Any]], columns: tuple[Column, ...]) -> pl.DataFrame:
+    """A frame of the columns that any row has, in the order of the table."""
+    present = {name for row in rows for name in row}
+    schema = {name: dtype for name, dtype in polars_schema(columns).items() if name in present}
+    return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)
+
+
+def _head(raw: RawRequest) -> str:
+    return json.dumps(dict(raw.values), ensure_ascii=False, default=str)[:HEAD_CHARACTERS]

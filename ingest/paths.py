@@ -1,0 +1,76 @@
+"""What a user means by PATH: a file, a folder, a pattern, or "-".
+
+Input: paths as given. Output: files with the name to show, in order; whether each was named itself.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from glob import glob
+from pathlib import Path
+
+from ingest.errors import UnreadableInput
+
+_PATTERN = set("*?[")
+
+
+@dataclass(frozen=True)
+class Found:
+    """One file. `is_named`: the user named it itself, so what cannot be read is a failure and not a bystander."""
+
+    path: Path
+    name: str
+    is_named: bool
+
+
+def find(paths: Sequence[str | Path], scratch: Path) -> list[Found]:
+    """All files of the paths, each once; files of a folder by name, hidden ones left out.
+
+    Args:
+        scratch: where standard input is kept while it is read.
+
+    Raises:
+        UnreadableInput: a path does not exist, or a pattern matches nothing.
+    """
+    found: dict[Path, Found] = {}
+    for given in paths:
+        for file in _files(given, scratch):
+            known = found.get(file.path)
+            if known is None or (file.is_named and not known.is_named):
+                found[file.path] = file
+    return list(found.values())
+
+
+def _files(given: str | Path, scratch: Path) -> Iterator[Found]:
+    if str(given) == "-":
+        target = scratch / "stdin.data"
+        with target.open("wb") as out:
+            shutil.copyfileobj(sys.stdin.buffer, out)
+        yield Found(target, "stdin", is_named=True)
+        return
+    path = Path(given)
+    if path.is_dir():
+        yield from _folder(path)
+    elif path.exists():
+        yield Found(path.resolve(), path.name, is_named=True)
+    elif _PATTERN & set(str(given)):
+        matches = sorted(glob(str(given), recursive=True))
+        if not matches:
+            raise UnreadableInput(f"no file matches {given}")
+        for match in matches:
+            if Path(match).is_dir():
+                yield from _folder(Path(match))
+            else:
+                yield Found(Path(match).resolve(), Path(match).name, is_named=False)
+    else:
+        raise UnreadableInput(f"{given} does not exist")
+
+
+def _folder(folder: Path) -> Iterator[Found]:
+    for path in sorted(folder.rglob("*")):
+        inner = path.relative_to(folder)
+        if path.is_file() and not any(part.startswith(".") for part in inner.parts):
+            yield Found(path.resolve(), str(inner), is_named=False)

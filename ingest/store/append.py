@@ -1,0 +1,77 @@
+"""Rows made in Python into the store, those that stand already left out; rejects and the ledger of files.
+
+Input: Polars frames in the columns of schema.py. Output: numbers of rows added. Everything within the transaction of
+the given cursor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any
+
+import polars as pl
+from duckdb import DuckDBPyConnection
+
+from ingest.errors import Reject
+from ingest.schema import REJECTS, polars_schema
+from ingest.store.database import Store
+
+BATCH = 10_000
+
+
+def add_requests(store: Store, cursor: DuckDBPyConnection, requests: pl.DataFrame, calls: pl.DataFrame) -> int:
+    """Number of requests added; of rows with one key the first stays, in the frame and against the store."""
+    fresh = requests.unique("request_key", keep="first", maintain_order=True)
+    if fresh.is_empty():
+        return 0
+    standing = _standing(cursor, fresh["request_key"].to_list())
+    fresh = fresh.filter(~pl.col("request_key").is_in(standing))
+    store.append("requests", fresh, cursor)
+    if not calls.is_empty():
+        kept = calls.unique(["request_key", "call_index"], keep="first", maintain_order=True)
+        store.append("calls", kept.filter(pl.col("request_key").is_in(fresh["request_key"].to_list())), cursor)
+    return fresh.height
+
+
+def _standing(cursor: DuckDBPyConnection, keys: Sequence[str]) -> list[str]:
+    sql = "SELECT request_key FROM requests WHERE request_key IN (SELECT unnest(CAST(? AS VARCHAR[])))"
+    return [str(row[0]) for row in cursor.execute(sql, [list(keys)]).fetchall()]
+
+
+def add_rejects(
+    store: Store, cursor: DuckDBPyConnection, upload_id: str, rejects: Iterable[Reject]
+) -> tuple[Reject, ...]:
+    """All rejects into the store; returns the first of them."""
+    first: list[Reject] = []
+    remaining = iter(rejects)
+    while batch := list(islice(remaining, BATCH)):
+        first.extend(batch[: max(0, BATCH - len(first))])
+        rows = [
+            {"upload_id": upload_id, "line": r.line, "byte_offset": r.offset, "reason": r.reason, "head": r.head}
+            for r in batch
+        ]
+        store.append("rejects", pl.DataFrame(rows, schema=polars_schema(REJECTS)), cursor)
+    return tuple(first)
+
+
+def loaded_before(store: Store, sha256: str) -> list[dict[str, Any]]:
+    """Uploads of the same bytes that are done, oldest first."""
+    frame = store.read("uploads", "sha256 = ? AND state = 'done'", [sha256], "received_ns, upload_id")
+    return frame.to_dicts()
+
+
+def reject_counts(cursor: DuckDBPyConnection, upload_id: str) -> dict[str, int]:
+    """Rejected rows of an upload by reason, most frequent first."""
+    sql = "SELECT reason, count(*) FROM rejects WHERE upload_id = ? GROUP BY reason ORDER BY count(*) DESC, reason"
+    return {str(reason): int(count) for reason, count in cursor.execute(sql, [upload_id]).fetchall()}
+
+
+def filled(store: Store) -> dict[str, int]:
+    """Columns of requests that any row has a value in, with the number of such rows, in table order."""
+    from ingest.schema import REQUESTS
+
+    counts = ", ".join(f'count("{column.name}")' for column in REQUESTS)
+    with store.cursor() as cursor:
+        row = cursor.execute(f"SELECT {counts} FROM requests").fetchall()[0]
+    return {column.name: int(count) for column, count in zip(REQUESTS, row, strict=True) if count}

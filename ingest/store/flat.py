@@ -1,0 +1,304 @@
+"""Flat tables in bulk: the rows of one file into `requests` or `replica_hours`, every row accounted for.
+
+Input: a FlatFile and what its columns mean. Output: FlatCounts; rows in the store; refused rows by record number.
+Passes over the file: names, forms of the time columns, the insert; and one more for each refused kind of row, only
+where there are any. Nothing is held in Python but the refused rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from duckdb import DuckDBPyConnection
+
+from ingest.schema import REPLICA_HOURS
+from ingest.store import flat_rows, flat_source
+from ingest.store.flat_source import Columns, FlatFile, attribute_sql, column_sql, relation, text_sql
+from ingest.store.flat_sql import FACTOR, FIELDS, Input, Plan, TimeForm, fields_layer, name, text
+
+
+@dataclass(frozen=True)
+class FlatColumn:
+    """One source column as told by a format or mapping: the field it gives, names, unit (see formats.contract)."""
+
+    field: str
+    names: tuple[str, ...]
+    unit: str = ""
+    is_zero_absent: bool = False
+    prefix: str = ""
+
+
+@dataclass(frozen=True)
+class FlatMeaning:
+    """What the columns of a file mean.
+
+    `columns`: best first within a field. `attributes`: names kept as JSON. `dimensions`: dimension -> column name.
+    `constants`: field -> text that is the same in every row. `identity`: columns that tell requests apart.
+    """
+
+    columns: tuple[FlatColumn, ...]
+    source: str
+    upload_id: str
+    now_ns: int
+    table: Literal["requests", "replica_hours"] = "requests"
+    key: Literal["trace", "row"] = "row"
+    vantage: str | None = None
+    generation_basis: str = "last_token"
+    sampling_rate: float = 1.0
+    timezone: str = "UTC"
+    attributes: tuple[str, ...] = ()
+    dimensions: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, str] = field(default_factory=dict)
+    identity: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FlatCounts:
+    """What became of the rows of one file; `plan` and `from_item` find the refused ones again."""
+
+    n_read: int
+    n_accepted: int
+    n_duplicate: int
+    n_rejected: int
+    n_parser_rejected: int = 0
+    n_no_numbers: int = 0
+    naive_times: tuple[str, ...] = ()
+    clockless: tuple[tuple[str, float | None, float | None], ...] = ()
+    columns: Columns | None = None
+    plan: Plan | None = None
+
+
+def load_flat(cursor: DuckDBPyConnection, file: FlatFile, columns: Columns, meaning: FlatMeaning) -> FlatCounts:
+    """Counts of a file whose rows are now in the store; everything within the transaction of the cursor.
+
+    Raises:
+        UnreadableInput: the bytes cannot be read as rows at all.
+    """
+    with flat_source.told(meaning.source):
+        return _Load(cursor, file, columns, meaning).run()
+
+
+class _Load:
+    def __init__(self, cursor: DuckDBPyConnection, file: FlatFile, columns: Columns, meaning: FlatMeaning) -> None:
+        self.cursor = cursor
+        self.file = file
+        self.columns = columns
+        self.meaning = meaning
+        self.found = [(column, key) for column in meaning.columns for key in column.names if self._has(key)]
+        tops = [self._top(key) for _, key in self.found]
+        others = (*meaning.attributes, *meaning.dimensions.values(), *meaning.identity)
+        tops += [key for key in others if key in columns.counts]
+        self.tops = list(dict.fromkeys(tops))
+        directs = {key for _, key in self.found if key in columns.counts} | set(meaning.identity)
+        self.nested = [
+            key
+            for key in self.tops
+            if key in meaning.attributes or (key not in directs and key not in meaning.dimensions.values())
+        ]
+
+    def _has(self, key: str) -> bool:
+        return key in self.columns.counts or key.partition(".")[0] in self.columns.counts
+
+    def _top(self, key: str) -> str:
+        return key if key in self.columns.counts else key.partition(".")[0]
+
+    def run(self) -> FlatCounts:
+        if not self.tops:
+            return FlatCounts(self.columns.n_rows, 0, 0, self.columns.n_rows, columns=self.columns)
+        rejects_table = f"refused_{self.meaning.upload_id.replace('-', '')[:24]}" if self.file.kind == "csv" else ""
+        facts_from = relation(self.file, self.tops, self.nested, rejects_table=rejects_table)
+        times = [(column, key) for column, key in self.found if FIELDS[column.field] == "time"]
+        every = self._all_columns() if self.file.kind == "csv" else "1"  # the CSV reader checks only what is read
+        n_rows, facts = flat_source.time_facts(
+            self.cursor, facts_from, [self._sql(key) for _, key in times], self.meaning.now_ns, every
+        )
+        n_parser = self._parser_rejects(rejects_table)
+        forms = {key: fact.form(self.meaning.timezone) for (_, key), fact in zip(times, facts, strict=True)}
+        plan = self._plan(forms)
+        accepted, duplicate, rejected = self._insert(plan, n_rows)
+        return FlatCounts(
+            n_read=n_rows + n_parser,
+            n_accepted=accepted,
+            n_duplicate=duplicate,
+            n_rejected=rejected + n_parser,
+            n_parser_rejected=n_parser,
+            n_no_numbers=self._no_numbers(plan),
+            naive_times=tuple(key for key, form in forms.items() if form.has_texts and form.zones != "all"),
+            clockless=tuple(
+                (key, fact.low, fact.high)
+                for (_, key), fact in zip(times, facts, strict=True)
+                if fact.n_numbers and forms[key].unit is None
+            ),
+            columns=self._counted(n_rows),
+            plan=plan,
+        )
+
+    def _sql(self, key: str) -> str:
+        return column_sql(self.file, self.columns, key, self.nested)
+
+    def _all_columns(self) -> str:
+        return f"concat({', '.join(text_sql(self._sql(key)) for key in self.tops)}, '')"
+
+    def _plan(self, forms: Mapping[str, TimeForm]) -> Plan:
+        inputs = []
+        for column, key in self.found:
+            kind = FIELDS[column.field]
+            sql = text_sql(self._sql(key)) if kind in ("text", "bool", "time") else self._sql(key)
+            if column.prefix:
+                sql = f"{text(column.prefix)} || {sql}"
+            unit = column.unit if column.unit in FACTOR else "s"
+            inputs.append(Input(sql, column.field, unit, column.is_zero_absent, forms.get(key)))
+        if self.meaning.identity and set(self.meaning.identity) <= set(self.columns.counts):
+            parts = ", ".join(f"coalesce({text_sql(self._sql(key))}, '')" for key in self.meaning.identity)
+            inputs.append(Input(f"concat_ws('/', {parts})", "identity"))
+        attributes = {
+            key: attribute_sql(self.file, key) for key in self.meaning.attributes if key in self.columns.counts
+        }
+        dimensions = {
+            dimension: text_sql(self._sql(key)) for dimension, key in self.meaning.dimensions.items() if self._has(key)
+        }
+        return Plan(
+            relation=relation(self.file, self.tops, self.nested),
+            inputs=tuple(inputs),
+            source=self.meaning.source,
+            upload_id=self.meaning.upload_id,
+            key=self.meaning.key,
+            now_ns=self.meaning.now_ns,
+            sampling_rate=self.meaning.sampling_rate,
+            vantage=self.meaning.vantage,
+            generation_basis=self.meaning.generation_basis,
+            attributes=attributes,
+            dimensions=dimensions,
+            constants=self.meaning.constants,
+            has_gaps=not self.columns.is_uniform,
+        )
+
+    def _insert(self, plan: Plan, n_rows: int) -> tuple[int, int, int]:
+        """Accepted, duplicate and rejected rows."""
+        table = self.meaning.table
+        select, columns = (
+            (flat_rows.rows_select(plan), flat_rows.columns_of(plan))
+            if table == "requests"
+            else (hours_select(plan), [column.name for column in REPLICA_HOURS])
+        )
+        identity = "request_key" if table == "requests" else "replica, hour_ns"
+        names = ", ".join(name(column) for column in columns)
+        standing = bool(_one(self.cursor, f"SELECT count(*) FROM (SELECT 1 FROM {table} LIMIT 1)"))
+        known = f" AND ({identity}) NOT IN (SELECT ({identity}) FROM {table})" if standing else ""
+        if standing and table == "requests":
+            known = f" AND (starts_with(request_key, {self._by_content}) OR request_key NOT IN (SELECT request_key FROM requests))"
+        self._do(f"INSERT INTO {table} ({names}) SELECT {names} FROM ({select}) WHERE reason IS NULL{known}")
+        rejected = 0
+        if self._stored(table) < n_rows:
+            rejected = _one(self.cursor, f"SELECT count(*) FROM ({select}) WHERE reason IS NOT NULL")
+        self._mend_repeats(table, identity, standing=standing)
+        accepted = self._stored(table)
+        return accepted, n_rows - rejected - accepted, rejected
+
+    def _do(self, sql: str, parameters: Sequence[object] = ()) -> None:
+        """Run a statement to its end: a result that is not fetched blocks the connection."""
+        self.cursor.execute(sql, list(parameters)).fetchall()
+
+    @property
+    def _by_content(self) -> str:
+        """How the keys of rows without an id begin."""
+        return text(f"{self.meaning.source}#")
+
+    def _stored(self, table: str, what: str = "*") -> int:
+        sql = f"SELECT count({what}) FROM {table} WHERE upload_id = ?"
+        return _one(self.cursor, sql, [self.meaning.upload_id])
+
+    def _mend_repeats(self, table: str, identity: str, *, standing: bool) -> None:
+        """Of rows with one id the first stays; equal rows without an id are as many requests, told apart by number."""
+        upload = [self.meaning.upload_id]
+        numbered = (
+            f"SELECT rowid AS r, row_number() OVER (PARTITION BY {identity} ORDER BY rowid) AS n FROM {table} "
+            "WHERE upload_id = ?"
+        )
+        n_distinct = self._stored(table, f"DISTINCT ({identity})")
+        has_repeats = n_distinct < self._stored(table)
+        if table == "requests":
+            content = f"starts_with(request_key, {self._by_content})"
+            if has_repeats:
+                self._do(
+                    f"UPDATE requests SET request_key = request_key || '*' || k.n FROM ({numbered} AND {content}) k "
+                    "WHERE requests.rowid = k.r AND k.n > 1",
+                    upload,
+                )
+            if standing:
+                self._do(
+                    f"DELETE FROM requests WHERE upload_id = ? AND {content} AND request_key IN "
+                    "(SELECT request_key FROM requests WHERE upload_id <> ?)",
+                    upload * 2,
+                )
+        if has_repeats:
+            self._do(f"DELETE FROM {table} WHERE rowid IN (SELECT r FROM ({numbered}) WHERE n > 1)", upload)
+
+    def _parser_rejects(self, rejects_table: str) -> int:
+        if not rejects_table:
+            return 0
+        self._do(
+            f"CREATE OR REPLACE TEMP TABLE parser_rejects AS SELECT DISTINCT ON (line_byte_position) "
+            f"line_byte_position AS position, error_type::VARCHAR AS kind FROM {rejects_table} ORDER BY line_byte_position"
+        )
+        self._do(f"DROP TABLE {rejects_table}")
+        self._do(f"DROP TABLE {rejects_table}_scan")
+        return _one(self.cursor, "SELECT count(*) FROM parser_rejects")
+
+    def _no_numbers(self, plan: Plan) -> int:
+        if not self.columns.has_no_numbers:
+            return 0
+        columns = [item.sql for item in plan.inputs if item.kind in ("int", "float", "money", "duration")]
+        return flat_source.count_no_numbers(self.cursor, plan.relation, columns)
+
+    def _counted(self, n_rows: int) -> Columns:
+        if self.file.kind != "csv":
+            return self.columns
+        return replace(self.columns, n_rows=n_rows, counts=dict.fromkeys(self.columns.counts, n_rows))
+
+
+def hours_select(plan: Plan, columns: Sequence[str] = ()) -> str:
+    """SELECT of `reason` and the columns of replica_hours of every source row; `columns` are carried through."""
+    values = [
+        f"{text(plan.upload_id)} AS upload_id" if column.name == "upload_id" else name(column.name)
+        for column in REPLICA_HOURS
+    ]
+    reason = (
+        "CASE WHEN is_empty THEN 'unreadable' WHEN is_bad THEN 'bad_value' "
+        "WHEN replica IS NULL OR hour_ns IS NULL THEN 'missing_value' "
+        "WHEN least(up_s, busy_s) < 0 THEN 'negative_duration' END AS reason"
+    )
+    return f"SELECT {', '.join([*columns, reason, *values])} FROM ({fields_layer(plan, columns)})"
+
+
+def refused(cursor: DuckDBPyConnection, plan: Plan, table: str) -> Iterator[tuple[int, str]]:
+    """(record number from 1, reason) of every refused row, in source order. Use a cursor of its own."""
+    numbered = replace(plan, relation=f"(SELECT row_number() OVER () AS rn, * FROM {plan.relation})")
+    select = flat_rows.rows_select(numbered, ["rn"]) if table == "requests" else hours_select(numbered, ["rn"])
+    with flat_source.told(plan.source):
+        result = cursor.execute(f"SELECT rn, reason FROM ({select}) WHERE reason IS NOT NULL ORDER BY rn")
+        while rows := result.fetchmany(10_000):
+            yield from ((int(number), str(reason)) for number, reason in rows)
+
+
+def parser_rejects(cursor: DuckDBPyConnection) -> list[tuple[int, str]]:
+    """(byte offset, reason) of the CSV rows that the parser refused, in order."""
+    rows = cursor.execute("SELECT position, kind FROM parser_rejects ORDER BY position").fetchall()
+    return [(int(position), flat_source.PARSER_REASONS.get(str(kind), "bad_value")) for position, kind in rows]
+
+
+def row_texts(cursor: DuckDBPyConnection, file: FlatFile, numbers: Sequence[int]) -> dict[int, str]:
+    """Rows of a Parquet file by number, as JSON text."""
+    if not numbers:
+        return {}
+    item = relation(file, (), numbered=True)
+    marks = ", ".join(str(int(number)) for number in numbers)
+    rows = cursor.execute(f"SELECT rn, CAST(to_json(t) AS VARCHAR) FROM {item} t WHERE rn IN ({marks})").fetchall()
+    return {int(number): str(row) for number, row in rows}
+
+
+def _one(cursor: DuckDBPyConnection, sql: str, parameters: Sequence[object] = ()) -> int:
+    rows = cursor.execute(sql, list(parameters)).fetchall()
+    return int(rows[0][0]) if rows and rows[0][0] is not None else 0

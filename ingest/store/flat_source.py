@@ -1,0 +1,275 @@
+"""Raw columns of a flat file as SQL: names that occur in it, and the FROM item that gives them.
+
+Input: a JSON lines, CSV or Parquet file that SQL can reach. Output: Columns; FROM items; TimeForm of each time column.
+Every line of JSON gives a row: one that cannot be read gives a row of nulls. CSV rows that cannot be read are told in
+a table of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Literal
+
+import duckdb
+from duckdb import DuckDBPyConnection
+
+from ingest.errors import UnreadableInput
+from ingest.store.flat_sql import DAY_NS, FACTOR, FIRST_NS, NO_NUMBERS, ZONED, TimeForm, name, text, words
+
+LONG_OBJECT_BYTES = 64 << 20
+PARSER_REASONS = {  # of the CSV reader -> errors.REJECT_REASONS
+    "MISSING COLUMNS": "wrong_columns",
+    "TOO MANY COLUMNS": "wrong_columns",
+    "INVALID ENCODING": "invalid_utf8",
+    "UNQUOTED VALUE": "bad_value",
+    "LINE SIZE OVER MAXIMUM": "line_too_long",
+    "INVALID STATE": "bad_value",
+    "CAST ERROR": "bad_value",
+}
+_OFFSET_KINDS = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMP_NS WITH TIME ZONE")
+_NUMBER_KINDS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "FLOAT", "DOUBLE")
+
+
+@dataclass(frozen=True)
+class FlatFile:
+    """A file of rows: reachable path, kind, packing, CSV delimiter and header, whether lines above 16 MB occur."""
+
+    path: str
+    kind: Literal["json", "csv", "parquet"]
+    packing: Literal["none", "gzip", "zstd"] = "none"
+    delimiter: str = ","
+    header: tuple[str, ...] = ()
+    has_long_lines: bool = False
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of a file's columns with the number of rows that have them, and what else one reading tells.
+
+    `n_rows`: records of the file, unreadable ones included (CSV: without those the parser refused). `types`: of
+    Parquet columns. `is_uniform`: all rows have the same names. `has_no_numbers`: NaN or Infinity may occur.
+    """
+
+    n_rows: int
+    counts: dict[str, int]
+    types: dict[str, str] = field(default_factory=dict)
+    is_uniform: bool = False
+    has_no_numbers: bool = True
+
+
+@contextmanager
+def told(file: str) -> Iterator[None]:
+    """Errors of the database about a source as errors of the source."""
+    try:
+        yield
+    except duckdb.InterruptException:
+        raise
+    except (
+        duckdb.IOException,
+        duckdb.InvalidInputException,
+        duckdb.ConversionException,
+        duckdb.SerializationException,
+    ) as error:
+        first = str(error).splitlines()[0].removeprefix("IO Error: ").removeprefix("Invalid Input Error: ")
+        raise UnreadableInput(f"{file} cannot be read: {first.rstrip('.')}", code="unreadable_rows") from error
+
+
+def read_columns(cursor: DuckDBPyConnection, file: FlatFile) -> Columns:
+    """Names that occur in the file, exactly: every row is looked at."""
+    if file.kind == "json":
+        return _json_columns(cursor, file)
+    if file.kind == "parquet":
+        described = cursor.execute(f"DESCRIBE SELECT * FROM {_parquet(file)}").fetchall()
+        types = {str(row[0]): str(row[1]) for row in described}
+        n_rows = int(cursor.execute(f"SELECT count(*) FROM {_parquet(file)}").fetchall()[0][0])
+        return Columns(n_rows, dict.fromkeys(types, n_rows), types)
+    return Columns(0, dict.fromkeys(_unlike(file.header), 0))
+
+
+def _json_columns(cursor: DuckDBPyConnection, file: FlatFile) -> Columns:
+    odd = "contains(json, 'NaN') OR contains(json, 'Infinity')"
+    shapes = cursor.execute(
+        f"SELECT any_value(ks), count(*), bool_or(odd) FROM (SELECT CASE WHEN json_type(json) = 'OBJECT' "
+        f"THEN json_keys(json) END AS ks, {odd} AS odd FROM {_objects(file)}) GROUP BY hash(ks)"
+    ).fetchall()
+    counts: dict[str, int] = {}
+    for keys, count, _ in shapes:
+        for key in dict.fromkeys(keys or ()):
+            counts[str(key)] = counts.get(str(key), 0) + int(count)
+    unlike = {key: counts[key] for key in _unlike(tuple(counts))}
+    return Columns(
+        n_rows=sum(int(count) for _, count, _ in shapes),
+        counts=unlike,
+        is_uniform=len(shapes) == 1,
+        has_no_numbers=any(bool(found) for _, _, found in shapes),
+    )
+
+
+def _unlike(names: Sequence[str]) -> list[str]:
+    """Names without those that differ from an earlier one in case alone: SQL knows no difference."""
+    kept: dict[str, str] = {}
+    for key in names:
+        kept.setdefault(key.lower(), key)
+    return list(kept.values())
+
+
+def _objects(file: FlatFile) -> str:
+    return f"read_ndjson_objects({text(file.path)}, ignore_errors = true{_packing(file)}{_size(file)})"
+
+
+def _packing(file: FlatFile) -> str:
+    return f", compression = {text(file.packing)}"
+
+
+def _size(file: FlatFile) -> str:
+    return f", maximum_object_size = {LONG_OBJECT_BYTES + 1024}" if file.has_long_lines else ""
+
+
+def _parquet(file: FlatFile) -> str:
+    return f"read_parquet({text(file.path)})"
+
+
+def relation(
+    file: FlatFile,
+    columns: Sequence[str],
+    nested: Sequence[str] = (),
+    *,
+    rejects_table: str = "",
+    numbered: bool = False,
+) -> str:
+    """FROM item of the given columns; `nested` are read as JSON. `numbered` adds `rn`, the record's number from 1."""
+    if file.kind == "json":
+        listed = ", ".join(f"{text(key)}: '{'JSON' if key in nested else 'VARCHAR'}'" for key in columns)
+        item = (
+            f"read_json({text(file.path)}, format = 'newline_delimited', ignore_errors = true{_packing(file)}"
+            f"{_size(file)}, columns = {{{listed}}})"
+        )
+    elif file.kind == "parquet":
+        item = _parquet(file)
+    else:
+        item = _csv(file, rejects_table)
+    return f"(SELECT row_number() OVER () AS rn, * FROM {item})" if numbered else item
+
+
+def _csv(file: FlatFile, rejects_table: str) -> str:
+    listed = ", ".join(f"{text(f'c{number}')}: 'VARCHAR'" for number in range(len(file.header)))
+    told_in = (
+        f"store_rejects = true, rejects_table = {text(rejects_table)}, rejects_scan = {text(rejects_table + '_scan')}, "
+        "rejects_limit = 0"
+        if rejects_table
+        else "ignore_errors = true"
+    )
+    return (
+        f"read_csv({text(file.path)}, auto_detect = false, header = true, delim = {text(file.delimiter)}, quote = '\"', "
+        f"escape = '\"', columns = {{{listed}}}{_packing(file)}, {told_in})"
+    )
+
+
+def column_sql(file: FlatFile, columns: Columns, key: str, nested: Sequence[str] = ()) -> str:
+    """SQL of a column, or of a place inside a JSON column (`usage.prompt_tokens`), as text or as a number."""
+    if key in columns.counts:
+        return _top(file, columns, key, is_json=key in nested)
+    outer, _, inner = key.partition(".")
+    path = "$" + "".join(f'."{part}"' for part in inner.split("."))
+    return f"json_extract_string({_top(file, columns, outer, is_json=False, raw=True)}, {text(path)})"
+
+
+def _top(file: FlatFile, columns: Columns, key: str, *, is_json: bool, raw: bool = False) -> str:
+    if file.kind == "csv":
+        return f"c{file.header.index(key)}"
+    if file.kind == "json":
+        return f"json_extract_string({name(key)}, '$')" if is_json and not raw else name(key)
+    kind = columns.types.get(key, "VARCHAR")
+    if raw and kind != "JSON":
+        return f"to_json({name(key)})"
+    if kind in _OFFSET_KINDS:
+        return f"CAST(epoch_ns({name(key)}) AS VARCHAR)"
+    if kind in _NUMBER_KINDS:
+        return name(key)
+    if kind.startswith(("STRUCT", "MAP")) or kind.endswith("[]"):
+        return f"CAST(to_json({name(key)}) AS VARCHAR)"
+    return f"CAST({name(key)} AS VARCHAR)"
+
+
+def text_sql(sql: str) -> str:
+    return f"CAST({sql} AS VARCHAR)"
+
+
+def attribute_sql(file: FlatFile, key: str) -> str:
+    """SQL of a column as a JSON value."""
+    if file.kind == "csv":
+        return f"c{file.header.index(key)}"
+    return f"to_json({name(key)})" if file.kind == "parquet" else name(key)
+
+
+@dataclass(frozen=True)
+class TimeFacts:
+    """What all rows of one time column say: how many are texts, zoned, plain; epoch numbers by unit; their range."""
+
+    n_texts: int
+    n_zoned: int
+    n_odd: int
+    n_numbers: int
+    by_unit: dict[str, int]
+    low: float | None
+    high: float | None
+
+    def form(self, timezone: str) -> TimeForm:
+        """How to read the column: the unit that most numbers fit, null if none does."""
+        unit = max(self.by_unit, key=lambda key: self.by_unit[key]) if any(self.by_unit.values()) else None
+        zones: Literal["all", "none", "some"] = (
+            "all" if self.n_zoned == self.n_texts else "none" if not self.n_zoned else "some"
+        )
+        return TimeForm(
+            unit=unit,  # type: ignore[arg-type]
+            has_numbers=self.n_numbers > 0,
+            has_texts=self.n_texts > 0,
+            zones=zones,
+            has_odd_texts=self.n_odd > 0,
+            timezone=timezone,
+        )
+
+
+def time_facts(
+    cursor: DuckDBPyConnection, from_item: str, columns: Sequence[str], now_ns: int, every: str = "1"
+) -> tuple[int, list[TimeFacts]]:
+    """Number of rows, and the facts of each time column (SQL of its text), from one reading.
+
+    Args:
+        every: SQL that makes the reader look at every column that is used.
+    """
+    selects = [f"count({every})"]
+    for sql in columns:
+        value, number = f"nullif(trim({text_sql(sql)}), '')", f"try_cast({sql} AS DOUBLE)"
+        is_text = f"{value} IS NOT NULL AND {number} IS NULL AND lower({value}) NOT IN {words()}"
+        ends = ", ".join(
+            f"count(*) FILTER ({number} BETWEEN {FIRST_NS / FACTOR[unit]!r} AND {(now_ns + DAY_NS) / FACTOR[unit]!r})"
+            for unit in FACTOR
+        )
+        selects += [
+            f"count(*) FILTER ({is_text})",
+            f"count(*) FILTER ({is_text} AND regexp_matches({value}, '{ZONED}'))",
+            f"count(*) FILTER ({is_text} AND try_cast({value} AS TIMESTAMPTZ_NS) IS NULL)",
+            f"count(*) FILTER (isfinite({number}))",
+            ends,
+            f"min({number}) FILTER (isfinite({number}))",
+            f"max({number}) FILTER (isfinite({number}))",
+        ]
+    row = cursor.execute(f"SELECT {', '.join(selects)} FROM {from_item}").fetchall()[0]
+    facts = []
+    for start in range(1, len(row), 10):
+        part = row[start : start + 10]
+        facts.append(
+            TimeFacts(part[0], part[1], part[2], part[3], dict(zip(FACTOR, part[4:8], strict=True)), part[8], part[9])
+        )
+    return int(row[0]), facts
+
+
+def count_no_numbers(cursor: DuckDBPyConnection, from_item: str, columns: Sequence[str]) -> int:
+    """How many values of number columns are NaN or infinite, which is read as "not known"."""
+    if not columns:
+        return 0
+    each = " + ".join(f"count(*) FILTER (lower(trim({text_sql(sql)})) IN {words(NO_NUMBERS)})" for sql in columns)
+    return int(cursor.execute(f"SELECT {each} FROM {from_item}").fetchall()[0][0])
