@@ -160,6 +160,19 @@ class Service:
         side = measured(self.store, selection, objectives, prices, fleet)
         return costs(side.frame, side.replica_hours, by, ledger=side.ledger, fleet=fleet, selection=selection)
 
+    def finance(self, question: Question, further: Sequence[str], version: str) -> dict[str, bytes]:
+        """The finance bundle of a question: its files by name.
+
+        Raises:
+            ConfigError: the question, one of its files or a dimension breaks a rule.
+        """
+        books = question.books.over(self.books)
+        side = measured(self.store, question.selection(self.timezone(question)), *self.read_books(books))
+        uploads = self.store.uploads().filter(pl.col("upload_id").is_in(side.frame["upload_id"].unique().to_list()))
+        hashes = source_hash(sha256 or name for sha256, name in uploads.select("sha256", "name").iter_rows())
+        options = FocusOptions(version=version, source_hash=hashes, generator=f"tailwise {metadata.version('tailwise')}")
+        return focus_bundle(metered(side.frame, side.ledger, further), options)
+
     def make_report(self, question: Question) -> dict[str, Any]:
         """A new report in the store, as a row of the list."""
         result = self.analyze(question)

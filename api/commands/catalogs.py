@@ -13,7 +13,7 @@ import typer
 
 from analysis.metrics.catalog import METRICS
 from analysis.metrics.metric import Metric
-from analysis.rules.catalog import Catalog, built_in
+from analysis.rules.catalog import built_in
 from analysis.rules.catalog import explain as explain_rule
 from api.commands.words import entry_lines, prose_lines, table_lines
 from ingest.errors import NotFound
@@ -46,9 +46,8 @@ def explain(entry_id: Annotated[str, typer.Argument(metavar="ID", help="Of a met
     if told := explain_rule(entry_id):
         _print(prose_lines(told))
         return
-    entries |= {name: _advice(name, advice.title, catalog) for name, advice in catalog.advice.items()}
     if entry_id not in entries:
-        known = [*entries, *(rule.id for rule in catalog.rules)]
+        known = [*entries, *(rule.id for rule in catalog.rules), *catalog.advice]
         near = difflib.get_close_matches(entry_id, known, 1)
         hint = f'Did you mean "{near[0]}"?' if near else "tailwise metrics, formats and rules list what there is"
         raise NotFound(f'nothing is called "{entry_id}". {hint}')
@@ -63,11 +62,6 @@ def _metric(metric: Metric) -> tuple[str, dict[str, str]]:
         "needs": ", ".join(metric.needs),
         "source": metric.source,
     }
-
-
-def _advice(name: str, title: str, catalog: Catalog) -> tuple[str, dict[str, str]]:
-    by = [f"{rule.id} ({rule.title})" for rule in catalog.rules if name in rule.recommends]
-    return f"{name}: {title}", {"by rules": "; ".join(by)}
 
 
 def _format(item: Format) -> tuple[str, dict[str, str]]:

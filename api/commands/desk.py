@@ -37,6 +37,7 @@ class Desk(Protocol):
     def load(self, paths: Sequence[str], options: LoadOptions) -> list[Receipt]: ...
     def analyze(self, question: Question) -> AnalysisResult: ...
     def costs(self, question: Question, by: Sequence[str]) -> Costs: ...
+    def finance(self, question: Question, further: Sequence[str], version: str) -> dict[str, bytes]: ...
 
 
 class LocalDesk:
@@ -60,6 +61,9 @@ class LocalDesk:
 
     def costs(self, question: Question, by: Sequence[str]) -> Costs:
         return self._service.costs(question, by)
+
+    def finance(self, question: Question, further: Sequence[str], version: str) -> dict[str, bytes]:
+        return self._service.finance(question, further, version)
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,14 @@ Input: settings. Output: a server that holds the store until it is stopped.
 
 from __future__ import annotations
 
-import logging
 import socket
-import sys
 from pathlib import Path
 from typing import Annotated
 
-import structlog
 import typer
 
 from api.commands.console import say
+from api.logs import configure_logs
 from api.problems import EXIT_FAILED
 from api.settings import Settings, read_settings
 from ingest.errors import StateError
@@ -58,10 +56,7 @@ def run_server(settings: Settings) -> None:
 
     from api.app import create_app
 
-    structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
+    configure_logs()
     listener = _listen(settings.host, settings.port)
     port = listener.getsockname()[1]
     shown = f"[{settings.host}]" if ":" in settings.host else settings.host

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
-from reports.pages import render_breach, render_home, render_request
 
 from api.pages import page_policy
 from api.routes.asking import Asked, Inside
 from api.routes.objectives import find_objective
 from api.views import home_view, request_view
+from reports.pages import render_breach, render_home, render_request
 
 router = APIRouter(include_in_schema=False)
 
