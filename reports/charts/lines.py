@@ -56,9 +56,14 @@ def time_bars(data: TimeBars, height: int) -> Any:
             annotations=notes,
             bargap=0.1,
             xaxis=theme.axis(grid=False, type="date", **_ticks(data)),
-            yaxis=theme.axis(grid=True, rangemode="tozero", nticks=5, ticksuffix=data.y_unit, showticksuffix="last"),
+            yaxis=theme.axis(grid=True, rangemode="tozero", nticks=5, **_scale(data.y_unit)),
         ),
     )
+
+
+def _scale(unit: str) -> dict[str, Any]:
+    """Ticks of a value axis with the unit on the last one."""
+    return {"tickformat": ".0%"} if unit == "ratio" else {"ticksuffix": unit, "showticksuffix": "last"}
 
 
 def _trace(line: Line) -> Any:

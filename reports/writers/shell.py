@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -91,3 +92,9 @@ def policy(names: tuple[str, ...], *, connect: bool) -> str:
         parts.append("connect-src 'self'")
     parts += ["base-uri 'none'", "form-action 'self'" if connect else "form-action 'none'"]
     return "; ".join(parts)
+
+
+def script_json(values: dict[str, str]) -> Markup:
+    """Words for a script of the page, as the JSON of a script element."""
+    text = json.dumps(values, sort_keys=True, ensure_ascii=False).replace("<", "\\u003c")
+    return Markup(text)  # noqa: S704 - escaped above

@@ -1,0 +1,360 @@
+"""One objective for the person on call: what broke, since when, where, what to do, the evidence.
+
+Input: AnalysisResult, the id of an objective; Text. Output: the page model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from analysis.result import AnalysisResult, Finding, ObjectiveResult, WindowVerdict
+from reports import text as words
+from reports.charts.data import Mark, TimeBars
+from reports.text import Text
+from reports.view import actions
+from reports.view.blocks import (
+    Badge,
+    Block,
+    Chart,
+    Code,
+    Column,
+    Figure,
+    Head,
+    Heads,
+    Message,
+    Panel,
+    Piece,
+    Rich,
+    Row,
+    Swatch,
+    Table,
+    number_cell,
+    plain,
+    row,
+    text_cell,
+)
+from reports.view.labels import badge, objective_label, objective_rule, segment_full, segment_short
+from reports.view.objectives import budget_cell, burn_cell
+from reports.view.times import incidents, ticks, wall_clock
+
+MAX_WINDOWS = 60
+
+
+@dataclass(frozen=True)
+class BreachPage:
+    title: str
+    objective: str
+    badge: Badge
+    under_title: str
+    simulated: bool
+    heads: Heads
+    left: tuple[Block, ...]
+    advice: tuple[Block, ...]
+    right: tuple[Block, ...]
+    has_charts: bool
+
+
+def breach_of(result: AnalysisResult, objective_id: str, text: Text) -> BreachPage:
+    """The page of one objective.
+
+    Raises:
+        ValueError: the result has no such objective.
+    """
+    objective = next((found for found in result.objectives if found.id == objective_id), None)
+    if objective is None:
+        known = ", ".join(found.id for found in result.objectives)
+        raise ValueError(f"objective {objective_id!r} is not in the result. Known: {known}")
+    findings = [finding for finding in result.findings if finding.objective == objective_id]
+    incident = {finding.incident for finding in findings if finding.incident is not None}
+    together = [finding for finding in result.findings if finding.incident in incident or finding in findings]
+    over_time = _over_time(objective, result, text)
+    left = [
+        block
+        for block in (_broken(together, result, text), over_time, _windows(objective, text), _exemplars(findings, text))
+        if block is not None
+    ]
+    right = [
+        block
+        for block in (
+            _evidence(findings, text),
+            actions.rejected(findings, text),
+            actions.untested(findings, text),
+            _ask_again(objective, result),
+        )
+        if block is not None
+    ]
+    return BreachPage(
+        title=findings[0].title if findings else f"{objective_label(objective)}: {badge(text, objective.verdict).word}",
+        objective=objective.id,
+        badge=badge(text, objective.verdict),
+        under_title=_under_title(objective, findings, text),
+        simulated=result.provenance.simulated,
+        heads=_heads(objective, findings, result, text),
+        left=tuple(left),
+        advice=_advice(objective, findings, result, text),
+        right=tuple(right),
+        has_charts=isinstance(over_time, Figure),
+    )
+
+
+def _under_title(objective: ObjectiveResult, findings: list[Finding], text: Text) -> str:
+    parts = [objective_rule(text, objective)]
+    window = findings[0].window if findings else None
+    if window is not None:
+        parts.append(f"{text.moment(window[0])} – {text.moment(window[1])} {text.zone.key}")
+    return " · ".join(parts)
+
+
+def _heads(objective: ObjectiveResult, findings: list[Finding], result: AnalysisResult, text: Text) -> Heads:
+    worst = objective.worst
+    share = words.share(worst.attainment, objective.target) if worst is not None else words.UNKNOWN
+    if objective.target is None:
+        share = words.figure(worst.value if worst is not None else objective.value, objective.unit)
+    n = (
+        text.say("worst window, n {n}", n=words.count(worst.n))
+        if worst is not None
+        else text.say("no window was judged")
+    )
+    heads = [Head(text.say("Verdict"), share, "", (plain(n),), badge(text, objective.verdict))]
+    if not findings:
+        return Heads(tuple(heads))
+    first = findings[0]
+    since = text.moment(first.window[0]) if first.window is not None else words.UNKNOWN
+    heads.append(
+        Head(
+            text.say("Since"),
+            since,
+            "",
+            (plain(text.say("until {when}", when=text.moment(first.window[1]))),) if first.window is not None else (),
+        )
+    )
+    heads.append(
+        Head(
+            text.say("Stage"),
+            text.say(first.stage),
+            "",
+            (plain(text.say("cause {cause}", cause=text.say(first.cause))),) if first.cause else (),
+        )
+    )
+    explained = (
+        text.say("{share} of the bad requests", share=words.whole_share(first.share_of_bad))
+        if first.share_of_bad is not None
+        else ""
+    )
+    heads.append(
+        Head(
+            text.say("Segment"),
+            segment_short(first.segment) or text.say("all"),
+            "",
+            (plain(explained),) if explained else (),
+        )
+    )
+    cards = actions.cards(result, text)
+    do = next((card for card in cards for r in first.recommendations if card.id == r.id), None)
+    if do is not None:
+        title: Rich = (Piece(do.lift),)
+        heads.append(
+            Head(text.say("First thing to do"), do.title.partition(". ")[2], "", (title, plain(do.confidence)))
+        )
+    return Heads(tuple(heads))
+
+
+def _broken(findings: list[Finding], result: AnalysisResult, text: Text) -> Block | None:
+    """All objectives of the incident, each with its share explained."""
+    rows: list[Row] = []
+    for finding in findings:
+        objective = next((found for found in result.objectives if found.id == finding.objective), None)
+        if objective is None:
+            continue
+        worst = objective.worst
+        interval = words.share_interval(worst.interval) if worst is not None and worst.interval is not None else None
+        figure = (
+            words.share(worst.attainment, objective.target)
+            if worst is not None and objective.target is not None
+            else words.figure(worst.value if worst is not None else None, objective.unit)
+        )
+        rows.append(
+            row(
+                text_cell(objective.id, style="code", href=f"/objectives/{objective.id}"),
+                text_cell(badge(text, objective.verdict).word),
+                number_cell(figure, interval),
+                number_cell(words.count(worst.n) if worst is not None else words.UNKNOWN),
+                budget_cell(objective),
+                burn_cell(objective),
+                number_cell(words.whole_share(finding.share_of_bad)),
+                number_cell(words.whole_share(finding.structural_share)),
+            )
+        )  # fmt: skip
+    if not rows:
+        return None
+    columns = (
+        Column(text.say("Objective")), Column(text.say("Verdict")), Column(text.say("Attainment"), number=True), Column(text.say("Valid"), number=True), Column(text.say("Budget spent")),
+        Column(text.say("Fastest burn"), number=True), Column(text.say("Explained"), number=True), Column(text.say("On a normal day too"), number=True),
+    )  # fmt: skip
+    return Panel(text.say("What broke"), (Table(text.say("What broke"), columns, tuple(rows), cards=True),))
+
+
+def _over_time(objective: ObjectiveResult, result: AnalysisResult, text: Text) -> Figure | None:
+    """Share of bad requests per hour, or per window where hours are not known."""
+    points = [(p.at, p.good, p.bad) for p in objective.hours] or [
+        (w.start, w.good, w.bad) for w in objective.windows if w.start is not None and w.of is None
+    ]
+    known = [(at, good, bad) for at, good, bad in points if good + bad]
+    if len(known) < 2:
+        return None
+    budget = 1 - objective.target if objective.target is not None else None
+    marks = (
+        (Mark(budget, text.say("allowed {share}", share=words.share(budget)), vertical=False),)
+        if budget is not None
+        else ()
+    )
+    data = TimeBars(
+        x=tuple(wall_clock(at, text) for at, _, _ in known),
+        y=tuple(bad / (good + bad) for _, good, bad in known),
+        bad=tuple(budget is not None and bad / (good + bad) > budget for _, good, bad in known),
+        hovers=tuple(
+            f"{text.moment(at)}<br>{text.say('{bad} bad of {n}', bad=words.count(bad), n=words.count(good + bad))}<br>{words.share(bad / (good + bad))}"
+            for at, good, bad in known
+        ),
+        y_unit="ratio",
+        bands=incidents(result, text),
+        marks=marks,
+        width_s=3600.0 if objective.hours else None,
+        ticks=ticks([at for at, _, _ in known], text),
+    )
+    worst = max(known, key=lambda point: point[2] / (point[1] + point[2]))
+    says = text.say(
+        "Highest at {when}: {bad} bad of {n}.",
+        when=text.moment(worst[0]),
+        bad=words.count(worst[2]),
+        n=words.count(worst[1] + worst[2]),
+    )
+    return Figure(
+        title=text.say("Share of bad requests over time"),
+        says=says,
+        charts=(Chart(text.say("Share of bad requests of {objective} over time", objective=objective.id), data, 230),),
+        legend=(Swatch("series-2", text.say("within the budget")), Swatch("bad", text.say("above it")), Swatch("incident", text.say("incident"))),
+        table=Table(
+            name=text.say("Share of bad requests over time"),
+            columns=(Column(text.say("Hour")), Column(text.say("Bad"), number=True), Column("n", number=True), Column(text.say("Share"), number=True)),
+            rows=tuple(row(text.moment(at), number_cell(words.count(bad)), number_cell(words.count(good + bad)), number_cell(words.share(bad / (good + bad)))) for at, good, bad in known),
+        ),
+    )  # fmt: skip
+
+
+def _windows(objective: ObjectiveResult, text: Text) -> Block | None:
+    """The breached windows, then the others, up to a cap."""
+    windows = [window for window in objective.windows if window.verdict in ("breached", "met")]
+    if not windows:
+        return None
+    shown = sorted(windows, key=lambda w: (w.verdict != "breached", w.start or "", w.of or ""))[:MAX_WINDOWS]
+    rows = tuple(_window_row(window, objective, text) for window in shown)
+    caption = (
+        text.say("First {n} of {of}", n=words.count(len(shown)), of=words.count(len(windows)))
+        if len(shown) < len(windows)
+        else None
+    )
+    columns = (
+        Column(text.say("Window")), Column(text.say("Verdict")), Column(text.say("Attainment"), number=True), Column(text.say("Valid"), number=True), Column(text.say("Bad"), number=True), Column(text.say("Sure")),
+    )  # fmt: skip
+    return Panel(text.say("Judged windows"), (Table(text.say("Judged windows"), columns, rows, caption=caption),))
+
+
+def _window_row(window: WindowVerdict, objective: ObjectiveResult, text: Text) -> Row:
+    figure = (
+        words.share(window.attainment, objective.target)
+        if objective.target is not None
+        else words.figure(window.value, objective.unit)
+    )
+    interval = None
+    if window.interval is not None:
+        interval = (
+            words.share_interval(window.interval)
+            if objective.target is not None
+            else words.interval_of(window.interval, objective.unit)
+        )
+    sure = {True: text.say("sure"), False: text.say("within noise"), None: words.UNKNOWN}[window.sure]
+    name = window.of or text.span(window.start, window.end)
+    return row(
+        name,
+        text_cell(badge(text, window.verdict).word),
+        number_cell(figure, interval),
+        number_cell(words.count(window.n)),
+        number_cell(words.count(window.bad)),
+        text_cell(sure),
+    )
+
+
+def _exemplars(findings: list[Finding], text: Text) -> Block | None:
+    names = list(dict.fromkeys(name for finding in findings for name in finding.exemplars))
+    if not names:
+        return None
+    rows = tuple(
+        row(
+            text_cell(name, style="code", href=f"/requests/{name}"),
+            text_cell(text.say("its timeline"), href=f"/requests/{name}"),
+        )
+        for name in names
+    )
+    table = Table(text.say("Exemplars"), (Column(text.say("Trace")), Column(text.say("Open"))), rows)
+    return Panel(text.say("Exemplars"), (table,))
+
+
+def _advice(
+    objective: ObjectiveResult, findings: list[Finding], result: AnalysisResult, text: Text
+) -> tuple[Block, ...]:
+    found = [advice for advice in actions.advice_of(result) if any(finding in findings for finding in advice.findings)]
+    blocks: list[Block] = [
+        Panel(f"{index}. {advice.recommendation.title}", (actions.action_facts(advice, result, text),), f"rec{index}")
+        for index, advice in enumerate(found, 1)
+    ]
+    if not blocks:
+        calm = objective.verdict not in ("breached", "endangered")
+        blocks.append(
+            Message(plain(text.say("Nothing: this objective is not breached.")))
+            if calm
+            else actions.message_of_none(text)
+        )
+    return tuple(blocks)
+
+
+def _evidence(findings: list[Finding], text: Text) -> Block | None:
+    if not findings or not findings[0].evidence:
+        return None
+    rows = tuple(
+        row(
+            item.figure,
+            number_cell(words.figure(item.value, item.unit)),
+            number_cell(words.figure(item.baseline, item.unit)),
+            number_cell(words.count(item.n)),
+        )
+        for item in findings[0].evidence
+    )
+    columns = (
+        Column(text.say("Figure")),
+        Column(text.say("Incident"), number=True),
+        Column(text.say("Normal"), number=True),
+        Column("n", number=True),
+    )
+    blocks: list[Block] = [Table(text.say("Evidence"), columns, rows)]
+    for dimension, values in findings[0].moves_together.items():
+        blocks.append(
+            Message(
+                plain(
+                    text.say("Moves together with {dimension} {values}.", dimension=dimension, values=", ".join(values))
+                )
+            )
+        )
+    if findings[0].segment:
+        blocks.append(Message(plain(text.say("Concentrated in {where}.", where=segment_full(findings[0].segment)))))
+    return Panel(text.say("Evidence"), tuple(blocks))
+
+
+def _ask_again(objective: ObjectiveResult, result: AnalysisResult) -> Panel:
+    selection = result.selection
+    span = (
+        f"?from={selection.start}&to={selection.end}"
+        if selection.start is not None and selection.end is not None
+        else ""
+    )
+    return Panel("", (Code(f"GET /api/v1/objectives/{objective.id}/diagnosis{span}"),))
