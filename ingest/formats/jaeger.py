@@ -12,9 +12,10 @@ from typing import Any
 
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RawSpan, RowReader, Source
-from ingest.formats.json_rows import Row, json_rows, reject
+from ingest.formats.json_rows import Path, Row, json_rows, reject
 from ingest.formats.span_values import hex_id, kind_of, parent_id, status_of, tagged
 
+TRACES: tuple[Path, ...] = (("data", "[]"), ("data",), (), ("[]",))  # where a trace may lie in a document
 SCOPE = ("otel.scope.name", "otel.library.name")
 
 
@@ -23,33 +24,37 @@ def sniff(head: Head) -> float:
     return 0.96 if {"traceID", "spans"} <= keys else 0.0
 
 
-def read(source: Source, head: Head) -> Iterator[RawRow]:
-    n_rows = 0
-    paths = (("data", "[]"), ("[]",)) if "data" in head.keys else ()
-    for row in json_rows(source, *paths):
-        n_rows += 1
-        yield from _traces(row)
-    if not n_rows and paths:  # `data` is one object
-        for row in json_rows(source, ("data",)):
-            yield from _traces(row)
+def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the contract of readers
+    processes: dict[tuple[str | int, ...], dict[str, dict[str, str]]] = {}
+    for row in json_rows(source, *((*trace, "processes") for trace in TRACES)):
+        if not isinstance(row, RawReject) and row.path:
+            processes[row.path[:-1]] = _resources(row.value)
+    for row in json_rows(source, *((*trace, "spans", "[]") for trace in TRACES)):
+        if isinstance(row, RawReject):
+            yield row
+        elif row.path:
+            yield _span(row.value, processes.get(row.path[:-2], {}), row.line)
+        else:
+            yield from _line(row)
 
 
-def _traces(row: Row | RawReject) -> Iterator[RawRow]:
-    if isinstance(row, RawReject):
-        yield row
-        return
+def _line(row: Row) -> Iterator[RawRow]:
+    """Spans of a line that holds a trace, or the whole answer of the API."""
     inner = row.value.get("data")
-    traces = inner if isinstance(inner, list) else [inner] if isinstance(inner, dict) else [row.value]
-    for trace in traces:
+    for trace in inner if isinstance(inner, list) else [inner] if isinstance(inner, dict) else [row.value]:
         spans = v.listing(v.at(trace, "spans"))
-        processes = {key: _resource(process) for key, process in v.mapping(v.at(trace, "processes")).items() if process}
         if not spans:
             yield reject("not_a_request", row.line, row.offset, row.data)
+        resources = _resources(v.mapping(v.at(trace, "processes")))
         for span in spans:
             if isinstance(span, dict):
-                yield _span(span, processes, row.line)
+                yield _span(span, resources, row.line)
             else:
                 yield reject("not_an_object", row.line, row.offset, str(span))
+
+
+def _resources(processes: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    return {key: _resource(process) for key, process in processes.items()}
 
 
 def _resource(process: object) -> dict[str, str]:

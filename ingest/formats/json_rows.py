@@ -20,7 +20,7 @@ from ingest.formats.contract import RawReject, Source
 
 MAX_BYTES = 64 * 1024 * 1024  # of one line or element, as reject reason line_too_long says
 CHUNK_BYTES = 1 << 20
-LINES_TRIED = 3  # a document starts with lines that are no values; a file of lines may start with a bad one
+LINES_TRIED = 4  # a document starts with lines that are no values; a file of lines may start with a bad one
 
 Path = tuple[str, ...]  # keys from the top; "[]" stands for every index of an array, "*" for every key
 
@@ -77,18 +77,21 @@ def json_rows(source: Source, *paths: Path) -> Iterator[Row | RawReject]:
 
 
 def _is_by_line(stream: IO[bytes]) -> bool:
-    """Whether one of the first lines is an object (or array of objects) by itself and the source has more than one."""
-    seen = values = 0
-    while seen <= LINES_TRIED and (line := stream.readline(MAX_BYTES + 1)):
-        stripped = line.strip(_BLANK + b"\xef\xbb\xbf")
-        if not stripped:
-            continue
-        seen += 1
-        try:
-            values += isinstance(decode(stripped), (dict, list)) and len(stripped) > 2
-        except ValueError:
-            continue
-    return seen > 1 and values > 0
+    """Whether there is more than one line and one of the first is an object (or array of objects) by itself."""
+    lines: list[bytes] = []
+    while len(lines) < LINES_TRIED and (line := stream.readline(MAX_BYTES + 1)):
+        if stripped := line.strip(_BLANK + b"\xef\xbb\xbf"):
+            lines.append(stripped)
+    return len(lines) > 1 and any(_is_value(line) for line in lines)
+
+
+def _is_value(line: bytes) -> bool:
+    if line[:1] not in b"{[" or len(line) <= len("[{"):
+        return False
+    try:
+        return isinstance(decode(line), (dict, list))
+    except ValueError:
+        return False
 
 
 def by_line_rows(stream: IO[bytes]) -> Iterator[Row | RawReject]:

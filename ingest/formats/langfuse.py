@@ -65,7 +65,8 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
         else:
             row, line, raw = item
             yield _span(row, line, raw, {}, several)
-    yield from _roots(several, {})
+    for trace_id, top in several.items():
+        yield _root(trace_id, top, {})
 
 
 Item = tuple[dict[str, Any], int, bytes | str]
@@ -94,23 +95,39 @@ def _observations(source: Source, head: Head) -> Iterator[Item | RawReject]:
 
 def _download(source: Source) -> Iterator[RawRow]:
     """Spans of one or more downloads `{"trace": ..., "observations": [...]}`."""
-    for row in json_rows(source, (), ("[]",)):
+    traces: dict[object, dict[str, Any]] = {}
+    tops: dict[str, _Top] = {}
+    for row in json_rows(source, ("trace",), ("[]", "trace")):
+        if not isinstance(row, RawReject):
+            traces[row.path[:-1]] = _snake_keys(row.value) if row.path else {}
+    for item in _told(source, traces):
+        if not isinstance(item, RawReject):
+            _note_top(tops, item[0])
+    several = {key: top for key, top in tops.items() if top.count > 1}
+    for item in _told(source, traces):
+        if isinstance(item, RawReject):
+            yield item
+        else:
+            row_value, line, raw = item
+            yield _span(row_value, line, raw, row_value["trace"], several)
+    known = {_trace_id(trace.get("id")): trace for trace in traces.values()}
+    for trace_id, top in several.items():
+        yield _root(trace_id, top, known.get(trace_id, {}))
+
+
+def _told(source: Source, traces: Mapping[object, dict[str, Any]]) -> Iterator[Item | RawReject]:
+    """Observations of all downloads under snake-case names, each with its trace."""
+    for row in json_rows(source, ("observations", "[]"), ("[]", "observations", "[]")):
         if isinstance(row, RawReject):
             yield row
             continue
-        trace = _snake_keys(v.mapping(row.value.get("trace")))
-        observations = v.listing(row.value.get("observations")) or v.listing(trace.get("observations"))
-        told = [_snake_keys(one) for one in observations if isinstance(one, dict)]
-        if not told:
-            yield reject("not_a_request", row.line, row.offset, row.data)
-        tops: dict[str, _Top] = {}
-        for observation in told:
-            observation.setdefault("trace_id", trace.get("id"))
-            _note_top(tops, observation)
-        several = {key: top for key, top in tops.items() if top.count > 1}
-        for observation in told:
-            yield _span(observation, row.line, row.data, trace, several)
-        yield from _roots(several, trace)
+        if row.path:
+            trace, observations = traces.get(row.path[:-2], {}), [row.value]
+        else:  # a line that holds a download
+            trace = _snake_keys(v.mapping(row.value.get("trace")))
+            observations = [one for one in v.listing(row.value.get("observations")) if isinstance(one, dict)]
+        for one in observations:
+            yield {"trace_id": trace.get("id")} | _snake_keys(one) | {"trace": trace}, row.line, row.data
 
 
 def _snake(key: str) -> str:
@@ -148,20 +165,20 @@ def _note_top(tops: dict[str, _Top], row: Mapping[str, Any]) -> None:
     top.start_ns, top.end_ns = min(top.start_ns, start), max(top.end_ns, end)
 
 
-def _roots(several: Mapping[str, _Top], trace: Mapping[str, Any]) -> Iterator[RawSpan]:
-    for trace_id, top in several.items():
-        yield RawSpan(
-            trace_id=trace_id,
-            span_id=_root_id(trace_id),
-            parent_span_id=None,
-            name=v.text(trace.get("name")) or top.name or "trace",
-            kind=1,
-            start_ns=top.start_ns,
-            end_ns=top.end_ns,
-            status_code=0,
-            attributes={"langfuse.observation.type": "span"} | _identity({}, trace),
-            scope="langfuse-sdk",
-        )
+def _root(trace_id: str, top: _Top, trace: Mapping[str, Any]) -> RawSpan:
+    """The span of the trace itself, above several observations."""
+    return RawSpan(
+        trace_id=trace_id,
+        span_id=_root_id(trace_id),
+        parent_span_id=None,
+        name=v.text(trace.get("name")) or top.name or "trace",
+        kind=1,
+        start_ns=top.start_ns,
+        end_ns=top.end_ns,
+        status_code=0,
+        attributes={"langfuse.observation.type": "span"} | _identity({}, trace),
+        scope="langfuse-sdk",
+    )
 
 
 def _span(

@@ -174,7 +174,7 @@ def instant_ns(value: object, unit: Unit | None = None, *, zone: tzinfo = UTC) -
     if isinstance(value, str) and (found := _ISO.match(value.strip())):
         return _iso_ns(found, zone)
     if isinstance(value, datetime):
-        return to_ns(value if value.tzinfo else value.replace(tzinfo=zone))
+        return _int64(Decimal(to_ns(value if value.tzinfo else value.replace(tzinfo=zone))))
     epoch = number(value)
     if epoch is None:
         return None
@@ -192,7 +192,8 @@ def _iso_ns(found: re.Match[str], zone: tzinfo) -> int | None:
         whole = to_ns(moment) - (_offset_s(offset) * NS_PER_UNIT["s"] if offset else 0)
     except (ValueError, OverflowError):
         return None
-    return whole + int((fraction or "0").ljust(9, "0")[:9]) + (int(second or 0) // 60) * NS_PER_UNIT["s"]
+    instant = whole + int((fraction or "0").ljust(9, "0")[:9]) + (int(second or 0) // 60) * NS_PER_UNIT["s"]
+    return instant if abs(instant) <= INT64_MAX else None
 
 
 def _offset_s(offset: str) -> int:
@@ -220,7 +221,7 @@ def http_date_ns(value: object) -> int | None:
         return None
     try:
         moment = parsedate_to_datetime(value)
-        return to_ns(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+        return _int64(Decimal(to_ns(moment if moment.tzinfo else moment.replace(tzinfo=UTC))))
     except (ValueError, TypeError, OverflowError, IndexError):
         return None
 
@@ -230,7 +231,7 @@ def access_log_ns(value: object) -> int | None:
     if not isinstance(value, str):
         return None
     try:
-        return to_ns(datetime.strptime(value.strip("[] "), "%d/%b/%Y:%H:%M:%S %z"))
+        return _int64(Decimal(to_ns(datetime.strptime(value.strip("[] "), "%d/%b/%Y:%H:%M:%S %z"))))
     except (ValueError, OverflowError):
         return None
 
