@@ -19,6 +19,7 @@ import msgspec
 
 from analysis.result import AnalysisResult, Costs
 from api.commands.console import Tell, progress
+from api.finance import unzipped
 from api.question import Question
 from ingest.errors import ConfigError, Reject, ServiceError
 from ingest.paths import Found, find
@@ -75,13 +76,13 @@ class RemoteDesk:
 
     def costs(self, question: Question, by: Sequence[str]) -> Costs:
         """The cost cube, computed there with the server's prices."""
-        if question.books.prices or question.books.fleet:
-            raise ConfigError("a server prices with its own files; --prices and --fleet go without --server")
-        parameters: list[tuple[str, str]] = [("by", ",".join(by))]
-        for name, value in _asked(question).items():
-            parameters += [(name, v) for v in (value if isinstance(value, list) else [value]) if name != "command"]
-        said = self._ask("GET", "/api/v1/costs", params=parameters)
+        said = self._ask("GET", "/api/v1/costs", params=[("by", ",".join(by)), *_priced_there(question)])
         return msgspec.json.decode(said.content, type=Costs)
+
+    def finance(self, question: Question, further: Sequence[str], version: str) -> dict[str, bytes]:
+        """The finance bundle, made there."""
+        parameters = [("by", ",".join(further)), ("version", version), *_priced_there(question)]
+        return unzipped(self._ask("GET", "/api/v1/exports/focus", params=parameters).content)
 
     def _load(self, file: Found, parameters: dict[str, Any]) -> Receipt:
         size = file.path.stat().st_size
@@ -137,6 +138,20 @@ class RemoteDesk:
             raise ServerError(f"{self._url} says: {told['detail']}", code=told["code"], hint=told.get("hint"))
         except (ValueError, KeyError) as error:
             raise ServerError(f"{self._url} answered {said.status_code} to {method} {path}") from error
+
+
+def _priced_there(question: Question) -> list[tuple[str, str]]:
+    """Parameters of a question about money.
+
+    Raises:
+        ConfigError: it brings files that price.
+    """
+    if question.books.prices or question.books.fleet:
+        raise ConfigError("a server prices with its own files; --prices and --fleet go without --server")
+    parameters: list[tuple[str, str]] = []
+    for name, value in _asked(question).items():
+        parameters += [(name, v) for v in (value if isinstance(value, list) else [value]) if name != "command"]
+    return parameters
 
 
 def _asked(question: Question) -> dict[str, Any]:

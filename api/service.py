@@ -14,24 +14,29 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from reports.render import render
 
 from analysis.aggregates.cost import costs
+from analysis.aggregates.metered import metered
 from analysis.analyze import analyze, measured
 from analysis.fleet import Fleet, read_fleet
 from analysis.objectives import Objectives, default_objectives, load_objectives, read_objectives
 from analysis.pricebook import PriceBook
 from analysis.prices import default_prices, read_prices
 from analysis.result import AnalysisResult, Costs
+from api.finance import source_hash
 from api.question import Books, Question, check_dimensions
 from ingest.errors import ConfigError, NotFound, StateError
 from ingest.selection import DIMENSIONS, Selection, to_ns
 from ingest.store import lists
 from ingest.store.database import Store
+from reports.render import render
+from reports.writers.focus import focus_bundle
+from reports.writers.focus_rows import FocusOptions
 
 KEPT_RESULTS = 32
 IDLE_SHARE = 5  # a result of live data may be as old as so many times what it took to compute ...
@@ -168,9 +173,11 @@ class Service:
         """
         books = question.books.over(self.books)
         side = measured(self.store, question.selection(self.timezone(question)), *self.read_books(books))
-        uploads = self.store.uploads().filter(pl.col("upload_id").is_in(side.frame["upload_id"].unique().to_list()))
-        hashes = source_hash(sha256 or name for sha256, name in uploads.select("sha256", "name").iter_rows())
-        options = FocusOptions(version=version, source_hash=hashes, generator=f"tailwise {metadata.version('tailwise')}")
+        behind = set(side.frame.get_column("upload_id"))
+        uploads = self.store.uploads().select("upload_id", "sha256", "name").iter_rows()
+        hashes = source_hash(sha256 or name for upload, sha256, name in uploads if upload in behind)
+        made_by = f"tailwise {metadata.version('tailwise')}"
+        options = FocusOptions(version=version, source_hash=hashes, generator=made_by)
         return focus_bundle(metered(side.frame, side.ledger, further), options)
 
     def make_report(self, question: Question) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -16,6 +17,7 @@ from api.commands.desk import open_desk, question_of
 from api.commands.options import READING, Asking, with_options
 from api.commands.report import put
 from api.commands.words import cost_lines
+from api.finance import put_files
 from ingest.errors import ConfigError
 from reports.writers.cost_table import write_costs
 
@@ -37,14 +39,20 @@ def costs(
     asking: CostAsking,
     by: Annotated[str, typer.Option(help="Dimensions, separated by commas.")] = "user",
     form: Annotated[
-        Literal["table", "csv", "parquet", "xlsx"], typer.Option("--format", help="Form of the answer.")
+        Literal["table", "csv", "parquet", "xlsx", "focus"], typer.Option("--format", help="Form of the answer.")
     ] = ("table"),
-    output: Annotated[str | None, typer.Option("-o", "--output", help="File; default standard output.")] = None,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", help="File, or folder for focus; default standard output.")
+    ] = None,
+    focus_version: Annotated[Literal["1.2", "1.4"], typer.Option(help="Version of FOCUS.")] = "1.2",
 ) -> None:
     """Show what requests cost, by any dimensions; the rows add up to the total."""
     names = [name.strip() for name in by.split(",") if name.strip()]
     if form in BINARY and output is None:
         raise ConfigError(f"{form} is no text; give -o costs.{form}")
+    if form == "focus":
+        finance(asking, names, output, focus_version)
+        return
     with open_desk(asking) as opened:
         found = opened.desk.costs(question_of(asking), names)
     if form == "table":
@@ -55,4 +63,18 @@ def costs(
     if written is not None:
         say(f"written: {written}")
     sys.stdout.flush()
+    opened.end()
+
+
+def finance(asking: CostAsking, further: list[str], output: str | None, version: str) -> None:
+    """Write the finance bundle into a folder.
+
+    Raises:
+        ConfigError: no folder is given, or it cannot be written to.
+    """
+    if output is None or output == "-":
+        raise ConfigError("focus is several files; give a folder: -o focus")
+    with open_desk(asking) as opened:
+        files = opened.desk.finance(question_of(asking), further, version)
+    say(f"written: {put_files(files, Path(output))}, {len(files)} files; manifest.json says whether they are a draft")
     opened.end()
