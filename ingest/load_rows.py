@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from ingest.assemble import SpanCounts, SpanOptions, load_spans, stage_spans
 from ingest.errors import Cancelled, Reject
-from ingest.formats.contract import Format, Head, RawReject, RawRequest, RawSpan, RowReader, Source, SpanReader
+from ingest.formats.contract import Format, Head, RawNote, RawReject, RawRequest, RawSpan, RowReader, Source, SpanReader
 from ingest.normalize import Normalizer, Stamp
 from ingest.receipts import FIRST_REJECTS, LoadOptions
 from ingest.store.append import add_rejects, add_requests
@@ -60,11 +61,12 @@ class RowLoad:
         rate = self.options.sampling_rate or self.options.mapping.sampling_rate or 1.0
         keeps = self.options.attributes == "all"
         normalizer = Normalizer(Stamp(self.upload_id, self.format.name, now_ns, rate, keeps))
-        rows = iter(reader.read(source, head))
+        rows = iter(reader.read(replace(source, timezone=self.options.mapping.timezone), head))
         while batch := list(islice(rows, BATCH)):
             self._rejects([Reject(r.line, r.offset, r.reason, r.head) for r in batch if isinstance(r, RawReject)])
             self._requests(normalizer, [row for row in batch if isinstance(row, RawRequest)])
             self._spans([row for row in batch if isinstance(row, RawSpan)])
+            self.notes |= dict.fromkeys(row.says for row in batch if isinstance(row, RawNote))
             tick()
             if cancelled():
                 raise Cancelled("the load was cancelled; nothing of it is stored")

@@ -83,8 +83,9 @@ class Positions:
 class _Capped(io.RawIOBase):
     """A stream of unpacked bytes that ends with an error above its cap."""
 
-    def __init__(self, inner: IO[bytes], cap: int, name: str) -> None:
+    def __init__(self, inner: IO[bytes], packed: IO[bytes], cap: int, name: str) -> None:
         self._inner = inner
+        self._packed = packed  # closed here, for the unpacking streams leave a file that was given to them open
         self._left = cap
         self._name = name
 
@@ -105,6 +106,7 @@ class _Capped(io.RawIOBase):
 
     def close(self) -> None:
         self._inner.close()
+        self._packed.close()
         super().close()
 
 
@@ -146,7 +148,7 @@ def _open_unpacked(path: Path, name: str, packing: Packing, size: int, positions
         return file
     inner = gzip.GzipFile(fileobj=file) if packing == "gzip" else zstd.ZstdFile(file)
     cap = max(FLOOR_UNPACKED, MAX_RATIO * size)
-    return io.BufferedReader(_Capped(cast("IO[bytes]", inner), cap, name), CHUNK)
+    return io.BufferedReader(_Capped(cast("IO[bytes]", inner), file, cap, name), CHUNK)
 
 
 def survey(source: Source, progress: Callable[[int], None] | None = None) -> Survey:
