@@ -13,6 +13,7 @@ from ingest.errors import REJECT_REASONS
 from ingest.receipts import Inspection, Receipt
 from reports import text
 from reports.text import Text
+from reports.view.labels import objective_rule
 
 WIDTH = 80
 LABEL = 12
@@ -97,15 +98,24 @@ def head_lines(result: AnalysisResult) -> list[str]:
 
 def verdict_lines(result: AnalysisResult) -> list[str]:
     """One line per objective, broken ones first, each with the first finding about it."""
+    said = Text.of("en", result.selection.timezone)
+    told: set[str] = set()
     ordered = sorted(result.objectives, key=lambda row: VERDICT_ORDER.index(row.verdict))
     lines: list[str] = []
     for row in ordered:
         word = VERDICT_WORDS[row.verdict]
-        lines.extend(_labeled(f"{word:<{LABEL - 2}}", f"{row.id}: {row.says}"))
+        lines.extend(_labeled(f"{word:<{LABEL - 2}}", f"{row.id}: {_promised(row, said)}"))
         found = next((f for f in result.findings if f.objective == row.id), None)
         if found is not None:
-            lines.extend(_labeled("", found.title))
+            again = found.incident is not None and found.incident in told
+            lines.extend(_labeled("", "the same incident" if again else found.title))
+            told.add(found.incident or "")
     return lines
+
+
+def _promised(row: ObjectiveResult, said: Text) -> str:
+    """What the objective asks, and how it stands; a title that says neither more nor less is left out."""
+    return f"{objective_rule(said, row)}. {row.says}"
 
 
 def diagnosis_lines(
@@ -118,7 +128,7 @@ def diagnosis_lines(
     """
     told = {} if told is None else told
     said = Text.of("en", result.selection.timezone)
-    lines = [f"{objective.id}: {VERDICT_WORDS[objective.verdict]}", *_wrapped(objective.says, "  ")]
+    lines = [f"{objective.id}: {VERDICT_WORDS[objective.verdict]}", *_wrapped(_promised(objective, said), "  ")]
     findings = [finding for finding in result.findings if finding.objective == objective.id]
     for number, finding in enumerate(findings, 1):
         lines += ["", *_wrapped(f"{number}. {finding.title}", "  ", "     "), *_finding_lines(finding, said)]
@@ -205,8 +215,10 @@ def _finding_lines(finding: Finding, said: Text) -> list[str]:
 def _counsel_lines(finding: Finding) -> list[str]:
     """What to do, what not to do, and what could not be judged."""
     lines: list[str] = []
+    before: Recommendation | None = None
     for recommendation in finding.recommendations:
-        lines.extend(_advice_lines(recommendation))
+        lines.extend(_advice_lines(recommendation, before))
+        before = recommendation
     for item in finding.contraindicated:
         lines.extend(_fact("do not", f"{item.id}: {item.why}"))
     for untested in finding.untested:
@@ -220,9 +232,12 @@ def _when(finding: Finding, said: Text) -> str:
     return f"{said.moment(finding.window[0])} to {said.moment(finding.window[1])} ({said.zone.key})"
 
 
-def _advice_lines(recommendation: Recommendation) -> list[str]:
+def _advice_lines(recommendation: Recommendation, before: Recommendation | None) -> list[str]:
+    """One recommendation; what it shares with the one before is not told again."""
     entry = f", {recommendation.entry}" if recommendation.entry else ""
     lines = _fact("do", f"{recommendation.title} ({recommendation.id}{entry})")
+    if before and recommendation.entry and before.entry == recommendation.entry:
+        return [*lines, *_inner("how", f"as for {before.id}, of the same rule")]
     lines += _inner("why", recommendation.why)
     for engine, action in recommendation.actions.items():
         lines += _inner(ENGINES.get(engine, engine), action)

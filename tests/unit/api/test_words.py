@@ -9,6 +9,7 @@ from ingest.errors import Reject
 from ingest.receipts import Receipt
 from tests.support.results import HOSTILE, empty, week
 
+INCIDENT = "Two of three lm-large replicas missing in us-east"
 NBSP = "\u00a0"
 
 
@@ -64,7 +65,8 @@ def test_verdicts_stand_worst_first_with_the_finding_beneath() -> None:
     assert [line.split()[0] for line in lines if not line.startswith(" ")] == (
         ["BREACHED"] * 4 + ["ENDANGERED", "unknown", "too"] + ["met"] * 3
     )
-    assert lines[1] == "           Two of three lm-large replicas missing in us-east"
+    beneath = [line.strip() for line in lines if line.strip() in ("the same incident", INCIDENT)]
+    assert beneath == [INCIDENT, *["the same incident"] * 3]
 
 
 def test_a_diagnosis_names_stage_segment_time_evidence_and_what_to_do() -> None:
