@@ -165,7 +165,6 @@ def _identity(run: Mapping[str, Any]) -> dict[str, object]:
         "tenant.id": v.identity(v.first(metadata.get("tenant_id"), metadata.get("tenant"))),
         "scenario": v.text(metadata.get("scenario")),
         "langsmith.trace.name": v.text(run.get("name")) if is_root else None,
-        "langsmith.trace.session_name": v.text(run.get("session_name")),
     }
 
 
