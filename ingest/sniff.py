@@ -28,7 +28,7 @@ BINARY_MAGIC: tuple[tuple[bytes, str], ...] = (  # what lies beside traces in fo
 )
 MAX_DEPTH = 3  # keys deeper than this tell formats no better
 _SPACE = b" \t\r\n"
-_TOKEN = re.compile(rb'[{}\[\],:]|"(?:[^"\\]|\\.)*"|"(?:[^"\\]|\\.)*$|[^\s{}\[\],:"]+', re.DOTALL)
+_TOKEN = re.compile(rb'[{}\[\],:]|"(?:[^"\\]|\\.)*"|(?P<torn>"(?:[^"\\]|\\.)*$)|[^\s{}\[\],:"]+', re.DOTALL)
 
 
 def read_head(source: Source) -> Head:
@@ -105,10 +105,16 @@ def shape_of(data: bytes) -> Shape:
         return "json_lines"
     if start[:1] in b"{[":
         return _json_shape(start)
-    line = first_line(data)
-    if delimiter_of(line) and len(split_header(line, delimiter_of(line))) > 1:
-        return "csv"
-    return "text"
+    return "csv" if is_table(data) else "text"
+
+
+def is_table(data: bytes) -> bool:
+    """Whether the first line is a header: several names, and the next line has the delimiter too."""
+    lines = [line for line in data.split(b"\n", 20) if line.strip(_SPACE)][:2]
+    delimiter = delimiter_of(first_line(data))
+    if not delimiter or len(split_header(first_line(data), delimiter)) < 2:
+        return False
+    return len(lines) < 2 or delimiter.encode() in lines[1]
 
 
 def _is_protobuf(data: bytes) -> bool:
@@ -185,7 +191,7 @@ def json_keys(data: bytes) -> set[str]:
         elif mark == b":":
             if key is not None and stack:
                 path = f"{stack[-1][0]}.{key}" if stack[-1][0] else key
-        elif expect_key and mark[:1] == b'"':
+        elif expect_key and mark[:1] == b'"' and token.lastgroup != "torn":
             key = _text(mark)
             expect_key = False
             depth = sum(bracket == b"{" for _, bracket in stack)

@@ -83,7 +83,7 @@ class Positions:
 class _Capped(io.RawIOBase):
     """A stream of unpacked bytes that ends with an error above its cap."""
 
-    def __init__(self, inner: IO[bytes], packed: IO[bytes], cap: int, name: str) -> None:
+    def __init__(self, inner: io.BufferedIOBase, packed: IO[bytes], cap: int, name: str) -> None:
         self._inner = inner
         self._packed = packed  # closed here, for the unpacking streams leave a file that was given to them open
         self._left = cap
@@ -94,7 +94,7 @@ class _Capped(io.RawIOBase):
 
     def readinto(self, buffer: object) -> int:
         view = memoryview(cast("bytearray", buffer)).cast("B")
-        data = self._inner.read(len(view))
+        data = self._inner.read1(len(view))  # one step at a time: what is whole before a damage is not lost
         self._left -= len(data)
         if self._left < 0:
             raise UnreadableInput(
@@ -148,7 +148,7 @@ def _open_unpacked(path: Path, name: str, packing: Packing, size: int, positions
         return file
     inner = gzip.GzipFile(fileobj=file) if packing == "gzip" else zstd.ZstdFile(file)
     cap = max(FLOOR_UNPACKED, MAX_RATIO * size)
-    return io.BufferedReader(_Capped(cast("IO[bytes]", inner), file, cap, name), CHUNK)
+    return io.BufferedReader(_Capped(cast("io.BufferedIOBase", inner), file, cap, name), CHUNK)
 
 
 def survey(source: Source, progress: Callable[[int], None] | None = None) -> Survey:
@@ -252,8 +252,8 @@ class _LineCutter:
             self._extend(chunk[start:])
 
     def _extend(self, part: bytes) -> None:
-        if not self._length:
-            self._head = part[: HEAD_CHARACTERS * 4]
+        self._head = part if not self._length else self._head + part
+        self._head = self._head[: HEAD_CHARACTERS * 4]
         self._length += len(part)
         if self._length > MAX_LINE_BYTES:
             self._pending.clear()
