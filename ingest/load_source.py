@@ -39,6 +39,7 @@ from ingest.unpack import (
     open_source,
     spool,
     survey,
+    whole_chunks,
 )
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ class SourceLoad:
             return before
         head = read_head(source)
         if head.shape == "empty":
+            self._refuse_damage(source)
             return self._entered(Told(), message=f"{self.file.name} is empty: there is nothing to read")
         self.format = self._recognized(head)
         encoding = source_encoding(source)
@@ -110,6 +112,12 @@ class SourceLoad:
                 raise
         with self._copy(source, encoding) as copy:
             return self._stored(copy.source, head, copy)
+
+    def _refuse_damage(self, source: Source) -> None:
+        """An archive that unpacks to nothing is empty only if it is whole."""
+        for chunk in whole_chunks(source):
+            if isinstance(chunk, UnreadableInput):
+                raise UnreadableInput(f"{chunk.message}; nothing of it is whole")
 
     def _surveyed(self, done: int) -> None:
         self._stop_if_cancelled()
