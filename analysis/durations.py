@@ -39,7 +39,9 @@ def seconds(text: str) -> Fraction:
     found = _DURATION.match(text.strip())
     if not found:
         plain = _PLAIN.match(text.strip())
-        advice = f"Write {text.strip()}ms or {text.strip()}s" if plain else "Write 500ms, 0.5s, 4h or 28d"
+        advice = "Write 500ms, 0.5s, 4h or 28d"
+        if plain:
+            advice = f"Write {text.strip()}ms or {float(Fraction(text.strip()) / 1000):g}s"
         problem = "has no unit" if plain else "is no duration"
         raise ObjectivesError(f"{text} {problem}. {advice}")
     unit = found[2].replace("µ", "u")

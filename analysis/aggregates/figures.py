@@ -92,18 +92,18 @@ def ratio_figures(frame: pl.DataFrame, metric: Metric, keys: Sequence[str]) -> p
     """
     if metric.numerator is None or metric.denominator is None:
         raise ValueError(f"{metric.id} is no ratio")
+    share = is_share(metric)
     parts = frame.with_columns(metric.numerator.alias("_num"), metric.denominator.alias("_den"))
-    known = parts.filter(pl.col("_num").is_not_null() & pl.col("_den").is_not_null() & (pl.col("_den") != 0))
+    known = parts.filter(pl.col("_num").is_not_null() & pl.col("_den").is_not_null())
     groups = _grouped(
         known,
         keys,
         [
-            pl.len().cast(pl.Int64).alias("n"),
+            (pl.col("_den") != 0).sum().cast(pl.Int64).alias("n") if share else pl.len().cast(pl.Int64).alias("n"),
             exact_sum(pl.col("_num")).alias("num"),
             exact_sum(pl.col("_den")).alias("den"),
         ],
     )
-    share = metric.numerator is not None and is_share(metric)
     intervals = [
         wilson(round(num), round(den)) if share else None
         for num, den in zip(groups["num"].to_list(), groups["den"].to_list(), strict=True)

@@ -52,7 +52,11 @@ def verdict_column(
     """
     until = last_instant(frame) if observed_until_ns is None else observed_until_ns
     expr = verdict_expr(objective, settings or Settings(), until)
-    return frame.select(pl.when(matches(objective.where)).then(expr).alias("verdict")).to_series()
+    return (
+        frame.with_columns(pl.when(matches(objective.where)).then(expr).alias("_verdict"))
+        .get_column("_verdict")
+        .alias("verdict")
+    )
 
 
 def last_instant(frame: pl.DataFrame) -> int | None:

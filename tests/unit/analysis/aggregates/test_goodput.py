@@ -1,0 +1,82 @@
+"""Goodput in requests, tokens and as a ratio, and where the rest is lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from analysis.aggregates.attainment import good_objectives, with_good
+from analysis.aggregates.goodput import goodput
+from analysis.aggregates.windows import Span
+from analysis.metrics.measure import measure
+from analysis.objectives import read_objectives
+from analysis.result import Goodput, TimePoint, WaterfallStep
+from ingest.schema import NS_PER_S
+from tests.support.builders import MONDAY_NS, frame, request
+
+READ = read_objectives(
+    "objectives: [{id: g, all_of: [{metric: ttft, threshold: 2s}, {metric: tpot, threshold: 100ms}], target: 95%}]"
+)
+MINUTE = Span(MONDAY_NS, MONDAY_NS + 100 * NS_PER_S)
+
+
+def good_of(rows: list[dict[str, Any]], span: Span = MINUTE) -> Goodput:
+    measured = with_good(measure(frame(rows)), READ, None)
+    return goodput(measured, good_objectives(READ), span)
+
+
+def rows() -> list[dict[str, Any]]:
+    good = [request(i, at_s=i, ttft_ms=100, tpot_ms=10, output_tokens=50, cost_pico=10**9) for i in range(6)]
+    return [
+        *good,
+        request(10, at_s=50, ttft_ms=3000, tpot_ms=10, cost_pico=10**9),
+        request(11, at_s=51, ttft_ms=100, tpot_ms=200, cost_pico=10**9),
+        request(12, at_s=52, ttft_ms=3000, tpot_ms=200, cost_pico=10**9),
+        request(13, at_s=53, status="error", cost_pico=10**9),
+        request(14, at_s=54, status="rejected", cost_pico=None),
+        request(15, at_s=55, e2e_ms=5, cost_pico=10**9),
+    ]
+
+
+def test_goodput_is_over_wall_clock_and_the_ratio_over_what_was_judged() -> None:
+    found = good_of(rows())
+    assert (found.good, found.valid, found.ratio) == (6, 11, 0.6)
+    assert (found.requests_per_second, found.output_tokens_per_second) == (0.06, 3.0)
+    assert (found.good_output_tokens, found.objective) == (300, "g")
+    assert found.cost_per_good_request_usd == "0.001833333333"  # 11 priced requests of 0.001 USD over 6 good ones
+    assert found.output_tokens_per_usd == pytest.approx(300 / 0.011)
+
+
+def test_the_waterfall_says_where_requests_are_lost() -> None:
+    assert good_of(rows()).waterfall == [
+        WaterfallStep("offered", 12, 0),
+        WaterfallStep("valid", 11, 1),
+        WaterfallStep("ok", 10, 1),
+        WaterfallStep("ttft", 8, 2),
+        WaterfallStep("tpot", 7, 1),
+        WaterfallStep("good", 6, 1),  # one could not be said
+    ]
+
+
+def test_a_sample_stands_for_more_goodput_and_the_same_ratio() -> None:
+    thinned = good_of([row | {"sampling_rate": 0.1} for row in rows()])
+    assert (thinned.requests_per_second, thinned.ratio, thinned.good) == (0.6, 0.6, 6)
+
+
+def test_the_series_tells_offered_and_good_per_second() -> None:
+    points = good_of(rows()).series
+    assert points == [TimePoint("2026-03-02T00:00:00Z", 12 / 60, 6 / 60, 12)]
+    assert good_of(rows(), Span(None, None)).series == []
+
+
+def test_without_objectives_success_is_good() -> None:
+    measured = with_good(measure(frame(rows())), read_objectives(""), None)
+    found = goodput(measured, (), MINUTE)
+    assert (found.good, found.valid, found.objective) == (10, 11, None)
+    assert found.note == "No objective judges single requests: good means that a request did not fail."
+
+
+def test_no_requests_are_no_figures() -> None:
+    found = good_of([])
+    assert (found.ratio, found.interval, found.cost_per_good_request_usd, found.good) == (None, None, None, 0)

@@ -1,0 +1,131 @@
+"""Quantiles and intervals against the worked numbers of the definitions, and against scipy."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from analysis.aggregates.statistics import (
+    beta_cdf,
+    binomial_cdf,
+    clopper_pearson,
+    needed_for_quantile,
+    needed_for_share,
+    quantile,
+    quantile_expr,
+    quantile_interval,
+    quantile_ranks,
+    rank,
+    share_interval,
+    wilson,
+)
+
+ONE_TO_TEN = pl.Series(range(1, 11), dtype=pl.Float64)
+
+
+def test_quantiles_of_one_to_ten_are_values_that_occur() -> None:
+    assert [quantile(ONE_TO_TEN, p) for p in (0.5, 0.95, 0.99, 0.0, 1.0)] == [5.0, 10.0, 10.0, 1.0, 10.0]
+
+
+def test_a_quantile_and_an_attainment_never_contradict_each_other() -> None:
+    within = (ONE_TO_TEN <= 9.7).sum() / 10
+    assert (quantile(ONE_TO_TEN, 0.95), within) == (10.0, 0.9)  # interpolation would say 9.55 and "kept"
+
+
+def test_rank_is_computed_with_integers() -> None:
+    assert rank(0.07, 100) == 7  # the float product 0.07 * 100 rounds up past 7
+    assert [rank(0.5, 1), rank(0.95, 20), rank(0.95, 21), rank(0.0, 5)] == [1, 19, 20, 1]
+
+
+def test_a_quantile_in_percent_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"quantile 99 lies outside \[0, 1\]; write 0.99, not 99"):
+        quantile(ONE_TO_TEN, 99)
+
+
+def test_a_quantile_ignores_nulls_and_is_null_without_values() -> None:
+    assert quantile(pl.Series([None, 3.0, 1.0]), 0.5) == 1.0
+    assert quantile(pl.Series([None], dtype=pl.Float64), 0.5) is None
+
+
+def test_the_expression_gives_the_same_per_group() -> None:
+    frame = pl.DataFrame({"g": ["a"] * 10 + ["b"] * 2 + ["c"], "x": [*map(float, range(1, 11)), 7.0, None, None]})
+    table = frame.group_by("g").agg(quantile_expr("x", 0.95)).sort("g")
+    assert table.rows() == [("a", 10.0), ("b", 7.0), ("c", None)]
+
+
+@pytest.mark.parametrize(
+    ("n", "p", "ranks"),
+    [
+        (100, "0.95", (90, 100)),
+        (500, "0.99", (490, 500)),
+        (1000, "0.99", (983, 997)),
+        (10_000, "0.99", (9880, 9920)),
+        (1000, "0.95", (936, 964)),
+        (71, "0.95", (63, None)),
+        (72, "0.95", (64, 72)),
+    ],
+)
+def test_ranks_of_the_interval_are_those_of_the_definitions(n: int, p: str, ranks: tuple[int, int | None]) -> None:
+    assert quantile_ranks(n, Fraction(p)) == ranks
+
+
+def test_an_interval_exists_from_a_known_number_of_requests_on() -> None:
+    assert [needed_for_quantile(Fraction(p)) for p in ("0.95", "0.99", "0.999")] == [72, 368, 3688]
+    values = pl.Series(range(1, 101), dtype=pl.Float64)
+    assert quantile_interval(values, 0.95) == (90.0, 100.0)
+    assert quantile_interval(values, 0.99) is None
+
+
+@pytest.mark.parametrize(
+    ("good", "n", "low", "high"),
+    [(99, 100, 0.946, 0.998), (990, 1000, 0.982, 0.995), (9900, 10_000, 0.9879, 0.9918), (20, 20, 0.839, 1.0)],
+)
+def test_wilson_gives_the_examples_of_the_definitions(good: int, n: int, low: float, high: float) -> None:
+    digits = 4 if n == 10_000 else 3
+    interval = wilson(good, n)
+    assert interval is not None
+    assert (round(interval[0], digits), round(interval[1], digits)) == (low, high)
+
+
+@pytest.mark.parametrize(("good", "n"), [(0, 5), (5, 5), (3, 7), (99, 100), (999_500, 1_000_000)])
+def test_share_intervals_agree_with_scipy(good: int, n: int) -> None:
+    for ours, method in ((wilson(good, n), "wilson"), (clopper_pearson(good, n), "exact")):
+        theirs = stats.binomtest(good, n).proportion_ci(0.95, method=method)
+        assert ours == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+
+
+def test_the_exact_interval_is_taken_for_targets_from_three_nines_on() -> None:
+    assert share_interval(999, 1000, 0.99) == wilson(999, 1000)
+    assert share_interval(999, 1000, 0.999) == clopper_pearson(999, 1000)
+    assert [wilson(0, 0), clopper_pearson(0, 0)] == [None, None]
+
+
+def test_functions_of_the_binomial_agree_with_scipy() -> None:
+    cases = [(0.3, 2.0, 5.0), (0.999, 9_990.0, 11.0), (0.5, 50_000.0, 50_000.0), (0.01, 0.5, 0.5)]
+    assert [beta_cdf(*case) for case in cases] == pytest.approx([stats.beta.cdf(*case) for case in cases], rel=1e-9)
+    trials = [(-1, 5, 0.5), (5, 5, 0.5), (2, 5, 0.5), (990, 1000, 0.99)]
+    assert [binomial_cdf(*t) for t in trials] == pytest.approx([stats.binom.cdf(*t) for t in trials], rel=1e-9)
+
+
+def test_more_requests_are_asked_for_the_nearer_attainment_and_target_are() -> None:
+    assert needed_for_share(0.94, 0.95) == 1825
+    assert needed_for_share(0.949, 0.95) == 182_470
+    assert needed_for_share(0.95, 0.95) is None
+
+
+def test_intervals_hold_the_truth_in_95_of_100_simulated_weeks() -> None:
+    draws = np.random.default_rng(7).exponential(1.0, size=(2000, 400))
+    truth = float(stats.expon.ppf(0.95))
+    low, high = quantile_ranks(400, Fraction("0.95"))
+    assert low is not None
+    assert high is not None
+    ordered = np.sort(draws, axis=1)
+    covered = float(np.mean((ordered[:, low - 1] <= truth) & (truth <= ordered[:, high - 1])))
+    assert 0.94 <= covered <= 0.97  # ranks are whole numbers, so the nominal coverage is 95 % or a little more
+    kept = (draws <= truth).sum(axis=1)
+    inside = [low <= 0.95 <= high for low, high in (wilson(int(k), 400) or (1.0, 0.0) for k in kept)]
+    assert 0.94 <= sum(inside) / 2000 <= 0.96
