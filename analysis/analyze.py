@@ -17,6 +17,7 @@ from analysis.aggregates.cache import cache
 from analysis.aggregates.capacity import fleet_hours
 from analysis.aggregates.comparison import compare
 from analysis.aggregates.cost import costs
+from analysis.aggregates.device_limits import mfu, roofline_lines
 from analysis.aggregates.distribution import distributions
 from analysis.aggregates.goodput import goodput
 from analysis.aggregates.load import load
@@ -106,7 +107,10 @@ def analyze(
         goodput=goodput(frame, good_objectives(objectives), span),
         availability=availability(frame),
         throughput=throughput(frame, span),
-        load=load(frame, span, objectives.settings, side.hours),
+        load=replace(
+            load(frame, span, objectives.settings, side.hours, mfu(frame, side.hours, fleet)),
+            roofline=roofline_lines(frame.filter(pl.col("status_class") == "ok"), side.hours, fleet),
+        ),
         cache=cache(frame, money.saved_usd),
         findings=list(findings),
         costs=money,
