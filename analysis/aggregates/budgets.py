@@ -2,7 +2,7 @@
 
 Input: charge lines, the budgets, the range of the selection. Output: BudgetLine per month and value; a forecast.
 Months are calendar months in the time zone of the selection. A forecast takes the pace of the part of the month
-that lies in the selection, and is absent where no range is given.
+that lies in the selection, and is absent where that is less than a day.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from analysis.pricebook import Budget
 from analysis.result import BudgetLine
 from ingest.selection import Selection, to_datetime, to_ns, zone_of
 
+SHORTEST_PACE_NS = 86_400_000_000_000  # traffic has a daily course: less than a day of it says nothing of a month
 _COST = {"cost": pl.col("cost_pico")}
 
 
@@ -66,7 +67,7 @@ def month_forecast(spent: int, month: str, selection: Selection) -> int | None:
     if selection.start_ns is None or selection.end_ns is None:
         return None
     inside = min(end, selection.end_ns) - max(start, selection.start_ns)
-    return None if inside <= 0 else round_half_even(Fraction(spent) * (end - start) / inside)
+    return None if inside < SHORTEST_PACE_NS else round_half_even(Fraction(spent) * (end - start) / inside)
 
 
 def month_range(month: str, timezone: str) -> tuple[int, int]:

@@ -54,7 +54,8 @@ def costs(
         replica_hours: as the store gives them for the selection, or null.
         by: dimensions of `rows`, `day` and `month` included.
         ledger: what `priced` was priced by; its calls tell models and retries apart.
-        selection: for months, idle hours and forecasts; the open one if it is not given.
+        selection: for months, idle hours and forecasts; the open one if it is not given. Monthly amounts and forecasts
+            of an open one are for the time from its first to its last arrival; replica hours are taken whole.
 
     Raises:
         ConfigError: a dimension of `by` or of a budget is not known.
@@ -73,7 +74,8 @@ def costs(
     known = whole["priced"] > 0
     cost = whole["cost"]
     wasted = _wasted(lines)
-    forecast_month = last_month(selection)
+    closed = _closed(selection, lines)
+    forecast_month = last_month(closed)
     tokens = _priced_tokens(lines)
     return Costs(
         currency="USD",
@@ -104,10 +106,10 @@ def costs(
         notes=_notes(lines, ledger, whole),
         saved_usd=usd_text(whole["saved_pico"]) if known else None,
         forecast_month=forecast_month if known else None,
-        forecast_month_usd=_forecast(lines, forecast_month, selection) if known else None,
+        forecast_month_usd=_forecast(lines, forecast_month, closed) if known else None,
         utilization=utilization,
-        other=_other(fleet, rows, by, selection),
-        budgets=budget_lines(lines, budgets, selection),
+        other=_other(fleet, rows, by, closed),
+        budgets=budget_lines(lines, budgets, closed),
     )
 
 
@@ -226,6 +228,16 @@ def _forecast(lines: pl.DataFrame, month: str | None, selection: Selection) -> s
     spent = cube(lines, ["month"], {"cost": pl.col("cost_pico")}).get((month,), {}).get("cost", 0)
     pico = month_forecast(spent, month, selection)
     return None if pico is None else usd_text(pico)
+
+
+def _closed(selection: Selection, lines: pl.DataFrame) -> Selection:
+    """The selection with its open ends set to the first and behind the last arrival: what a monthly amount is for."""
+    arrivals = lines.get_column("started_ns").drop_nulls()
+    if arrivals.is_empty():
+        return selection
+    start = selection.start_ns if selection.start_ns is not None else int(arrivals.min())  # type: ignore[arg-type]
+    end = selection.end_ns if selection.end_ns is not None else int(arrivals.max()) + 1  # type: ignore[arg-type]
+    return selection.within(start, end)
 
 
 def _other(fleet: Fleet | None, rows: Cube, by: Sequence[str], selection: Selection) -> list[OtherCostLine]:

@@ -56,3 +56,8 @@ def test_a_week_is_scaled_to_its_month() -> None:
     assert month_forecast(7_000, "2026-11", week) == 30_000
     assert month_forecast(7_000, "2026-12", week) is None
     assert month_forecast(7_000, "2026-11", Selection()) is None
+
+
+def test_less_than_a_day_says_nothing_of_a_month() -> None:
+    evening = Selection(ns("2026-11-02T00:00:00Z"), ns("2026-11-02T23:59:59Z"))
+    assert month_forecast(7_000, "2026-11", evening) is None

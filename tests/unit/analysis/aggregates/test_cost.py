@@ -172,6 +172,17 @@ def test_a_week_over_two_months_has_its_share_of_both() -> None:
     assert costs(ledger.requests, None, ledger=ledger, selection=both, fleet=fleet).other[0].cost_usd == "640"
 
 
+def test_an_open_selection_is_taken_from_its_first_to_its_last_arrival() -> None:
+    row = {"model": "m", "user": "u", "input_tokens": 3_000_000, "output_tokens": 0}
+    rows = requests(
+        {**row, "started_ns": ns("2026-11-02T00:00:00Z")}, {**row, "started_ns": ns("2026-11-05T00:00:00Z") - 1}
+    )
+    fleet = Fleet(other=(OtherCost("storage", Decimal(300), "requests"),))
+    ledger = keep_ledger(rows, None, BOOK)
+    found = costs(ledger.requests, None, ledger=ledger, fleet=fleet)
+    assert (found.forecast_month, found.forecast_month_usd, found.other[0].cost_usd) == ("2026-11", "60", "30")
+
+
 def test_a_budget_by_a_dimension_that_rows_do_not_show_is_kept_too() -> None:
     book = PriceBook(BOOK.entries, budgets=(Budget(Decimal(5), per="region"),), builtin=False)
     rows = requests({"model": "m", "region": "eu", "input_tokens": 6_000_000, "output_tokens": 0})
