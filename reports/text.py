@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 from functools import cache
 from pathlib import Path
@@ -204,7 +204,7 @@ def figure(value: float | str | None, unit: str) -> str:
         return dollars(value) if unit.upper() == "USD" else value
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if unit == "s":
+    if unit in ("s", "s/token"):  # the metric's name says what one token has to do with it
         return seconds(value)
     if unit == "ratio":
         return share(value)
@@ -331,13 +331,19 @@ class Text:
             return f"{self.say(DAYS[first.weekday()][:3])} {first:%H:%M}–{close}"
         return f"{self.moment(start)} – {self.moment(end)}"
 
-    def days(self, start: str | None, end: str | None) -> str:
-        """Mon 2 – Sun 8 March 2026: the days of a half-open range."""
-        if start is None or end is None:
-            return self.say("all stored requests")
+    def stretch(self, first: str, last: str) -> str:
+        """From the first to the last request: Mon 2 March 2026 11:00–12:00, or the days."""
+        begin, end = self.local(first), self.local(last)
+        if begin.date() == end.date():
+            return f"{self.day(begin, year=True)} {begin:%H:%M}–{end:%H:%M}"
+        return self.days(first, last)
+
+    def days(self, start: str, end: str) -> str:
+        """Mon 2 – Sun 8 March 2026: the days of a half-open range, with hours where it is no whole day."""
         first, last = self.local(start), self.local(end) - timedelta(seconds=1)
         if first.date() == last.date():
-            return self.day(first, year=True)
+            whole = first.time() == time() and self.local(end).time() == time()
+            return self.day(first, year=True) + ("" if whole else f" {first:%H:%M}–{self.local(end):%H:%M}")
         if (first.year, first.month) == (last.year, last.month):
             return f"{self.say(DAYS[first.weekday()][:3])} {first.day} – {self.day(last, year=True)}"
         return f"{self.day(first, year=first.year != last.year)} – {self.day(last, year=True)}"

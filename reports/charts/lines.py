@@ -30,7 +30,7 @@ def lines(data: Lines, height: int) -> Any:
         y_axis |= {"ticksuffix": f" {data.y_unit}", "showticksuffix": "last"}
     return go.Figure(
         [_trace(line) for line in data.lines],
-        theme.layout(height, shapes=shapes, annotations=notes, xaxis=x_axis, yaxis=y_axis),
+        theme.layout(height, shapes=shapes, annotations=notes, margin=_margin(data), xaxis=x_axis, yaxis=y_axis),
     )
 
 
@@ -54,11 +54,17 @@ def time_bars(data: TimeBars, height: int) -> Any:
             height,
             shapes=shapes,
             annotations=notes,
+            margin=_margin(data),
             bargap=0.1,
             xaxis=theme.axis(grid=False, type="date", **_ticks(data)),
             yaxis=theme.axis(grid=True, rangemode="tozero", nticks=5, **_scale(data.y_unit)),
         ),
     )
+
+
+def _margin(data: Lines | TimeBars) -> dict[str, int]:
+    """Room above the plot where a band has a name."""
+    return {**theme.MARGIN, "t": 20} if any(band.label for band in data.bands) else theme.MARGIN
 
 
 def _scale(unit: str) -> dict[str, Any]:

@@ -24,6 +24,7 @@ SERIES = ("series-1", "series-2", "stage-retrieval", "stage-guardrail", "stage-m
 DASHES = ("solid", "dash", "dot", "dashdot")
 HEAT = ("heat-0", "heat-1", "heat-2", "heat-3", "heat-4", "heat-5")
 TRANSPARENT = "rgba(0,0,0,0)"
+MARGIN = {"l": 8, "r": 8, "t": 6, "b": 8, "pad": 4}
 
 Item = TypeVar("Item")
 
@@ -58,7 +59,7 @@ def layout(height: int, **more: Any) -> dict[str, Any]:
     base: dict[str, Any] = {
         "template": "none",
         "height": height,
-        "margin": {"l": 8, "r": 8, "t": 6, "b": 8, "pad": 4},
+        "margin": MARGIN,
         "paper_bgcolor": TRANSPARENT,
         "plot_bgcolor": TRANSPARENT,
         "font": {"size": 12, "color": color("ink-2")},
@@ -96,7 +97,7 @@ def band(start: str, end: str, label: str) -> tuple[dict[str, Any], dict[str, An
         "type": "rect", "xref": "x", "yref": "paper", "x0": start, "x1": end, "y0": 0, "y1": 1,
         "fillcolor": color("incident"), "line": {"width": 0}, "layer": "below",
     }  # fmt: skip
-    return shape, note(start, 1, label, xref="x", yref="paper", xanchor="left", yanchor="top")
+    return shape, note(start, 1, label, xref="x", yref="paper", xanchor="auto", yanchor="bottom")
 
 
 def mark(value: float, label: str, *, vertical: bool, log: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -8,7 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from reports.charts import theme
-from reports.charts.data import Timeline
+from reports.charts.data import Timeline, TimelineBar
+
+CHARACTER = 7  # pixels of one at 12 px, so that names stand left and their indent shows
+MAX_ROOM = 270
 
 
 def timeline(data: Timeline, height: int) -> Any:
@@ -16,37 +19,59 @@ def timeline(data: Timeline, height: int) -> Any:
     import plotly.graph_objects as go
 
     bars = [(row, bar) for row, line in zip(data.rows, data.bars, strict=True) for bar in line]
-    trace = go.Bar(
+    room = min(MAX_ROOM, 16 + CHARACTER * max((len(row) for row in data.rows), default=0))
+    groups = [[item for item in bars if item[1].hatched is hatched] for hatched in (False, True)]
+    traces = [_trace(group, hatched=hatched) for group, hatched in zip(groups, (False, True), strict=True) if group]
+    dressed = [theme.mark(mark.value, mark.label, vertical=True) for mark in data.marks]
+    over = [{**label, "y": 1, "yanchor": "bottom", "xanchor": "auto"} for _, label in dressed]
+    names = [theme.note(0, row, row, xref="paper", yref="y", xanchor="left", xshift=-room) for row in data.rows]
+    return go.Figure(
+        traces,
+        theme.layout(
+            height,
+            barmode="overlay",
+            shapes=[shape for shape, _ in dressed],
+            annotations=over + names,
+            margin={**theme.MARGIN, "l": room, "t": 20},
+            xaxis=theme.axis(grid=True, rangemode="tozero", ticksuffix=" s", showticksuffix="last"),
+            yaxis=theme.axis(
+                grid=False,
+                autorange="reversed",
+                showline=False,
+                showticklabels=False,
+                type="category",
+                categoryorder="array",
+                categoryarray=list(data.rows),
+            ),
+        ),
+    )
+
+
+def _trace(bars: list[tuple[str, TimelineBar]], *, hatched: bool) -> Any:
+    """Bars of one pattern: the chart script takes one per trace where colours differ."""
+    import plotly.graph_objects as go
+
+    marker: dict[str, Any] = {
+        "color": [theme.TRANSPARENT if bar.outline else theme.color(bar.token) for _, bar in bars],
+        "line": {
+            "color": [theme.color("line-strong" if bar.outline else bar.token) for _, bar in bars],
+            "width": [1.2 if bar.outline else 0.6 for _, bar in bars],
+        },
+    }
+    if hatched:
+        marker["pattern"] = {
+            "shape": "/",
+            "fgcolor": theme.color("hatch"),
+            "bgcolor": theme.color(bars[0][1].token),
+            "size": 5,
+        }
+    return go.Bar(
         y=[row for row, _ in bars],
         base=[bar.start for _, bar in bars],
         x=[bar.seconds for _, bar in bars],
         orientation="h",
         width=0.6,
-        marker={
-            "color": [theme.TRANSPARENT if bar.outline else theme.color(bar.token) for _, bar in bars],
-            "line": {
-                "color": [theme.color("line-strong" if bar.outline else bar.token) for _, bar in bars],
-                "width": [1.2 if bar.outline else 0.6 for _, bar in bars],
-            },
-            "pattern": {
-                "shape": ["/" if bar.hatched else "" for _, bar in bars],
-                "fgcolor": theme.color("hatch"),
-                "size": 5,
-                "fillmode": "overlay",
-            },
-        },
+        marker=marker,
         hovertext=[bar.hover for _, bar in bars],
         hoverinfo="text",
-    )
-    dressed = [theme.mark(mark.value, mark.label, vertical=True) for mark in data.marks]
-    return go.Figure(
-        [trace],
-        theme.layout(
-            height,
-            barmode="overlay",
-            shapes=[shape for shape, _ in dressed],
-            annotations=[label for _, label in dressed],
-            xaxis=theme.axis(grid=True, rangemode="tozero", ticksuffix=" s", showticksuffix="last"),
-            yaxis=theme.axis(grid=False, autorange="reversed", showline=False, type="category"),
-        ),
     )

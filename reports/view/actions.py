@@ -40,10 +40,14 @@ class Advice:
 
 
 def advice_of(result: AnalysisResult) -> tuple[Advice, ...]:
-    """All recommendations in order of rank; the same advice for the same place is one."""
+    """All recommendations in order of rank; the same advice for the same incident or place is one."""
     found: dict[tuple[str, str], list[tuple[Finding, Recommendation]]] = {}
+    places: dict[tuple[str, ...], str] = {}
     for finding in result.findings:
-        place = finding.incident or segment_full(finding.segment) or finding.objective
+        marks: list[tuple[str, ...]] = [("incident", finding.incident)] if finding.incident is not None else []
+        marks.append(("place", finding.stage, segment_full(finding.segment), str(finding.window)))
+        place = next((places[mark] for mark in marks if mark in places), finding.objective)
+        places |= dict.fromkeys(marks, place)
         for recommendation in finding.recommendations:
             found.setdefault((recommendation.id, place), []).append((finding, recommendation))
     return tuple(
@@ -87,9 +91,10 @@ def nothing_to_do(result: AnalysisResult, text: Text) -> str | None:
 def blocks(result: AnalysisResult, text: Text) -> tuple[Block, ...]:
     """Each action in full, the first open; then findings without advice, rejected and untested ones."""
     found: list[Block] = []
+    told: set[str] = set()
     for index, advice in enumerate(advice_of(result), 1):
         title = text.say("Action {n} in full: {title}", n=str(index), title=advice.recommendation.title)
-        facts = (action_facts(advice, result, text),)
+        facts = (action_facts(advice, result, text, told),)
         found.append(Panel(title, facts, f"a{index}") if index == 1 else Fold(title, facts, f"a{index}"))
     for finding in result.findings:
         if not finding.recommendations:
@@ -100,10 +105,22 @@ def blocks(result: AnalysisResult, text: Text) -> tuple[Block, ...]:
     return tuple(found)
 
 
-def action_facts(advice: Advice, result: AnalysisResult, text: Text) -> Facts:
-    """Finding, evidence, what to do per engine, prediction, risk, check, exemplars."""
-    recommendation = advice.recommendation
-    facts = list(_finding_facts(advice.findings[0], text))
+def action_facts(advice: Advice, result: AnalysisResult, text: Text, told: set[str]) -> Facts:
+    """Finding, evidence, what to do per engine, prediction, risk, check, exemplars.
+
+    Args:
+        told: findings that an action before this one has told in full; this one's is added.
+    """
+    recommendation, first = advice.recommendation, advice.findings[0]
+    name = f"{first.objective} {first.rank}"
+    again = name in told
+    told.add(name)
+    facts = [Fact(text.say("Why"), (plain(recommendation.why),))] if recommendation.why else []
+    facts += (
+        [Fact(text.say("Finding"), (plain(text.say("as above: {title}", title=first.title)),))]
+        if again
+        else _finding_facts(first, text)
+    )
     for engine, action in recommendation.actions.items():
         facts.append(Fact(text.say("Do, {engine}", engine=ENGINES.get(engine, engine)), (plain(action),)))
     facts.append(Fact(text.say("Predicted"), _predicted(advice, result, text)))
@@ -118,9 +135,8 @@ def action_facts(advice: Advice, result: AnalysisResult, text: Text) -> Facts:
                 f" ({recommendation.entry})" if recommendation.entry and label == text.say("Reported elsewhere") else ""
             )
             facts.append(Fact(label, (plain(says + entry),)))
-    exemplars = advice.findings[0].exemplars
-    if exemplars:
-        facts.append(Fact(text.say("Exemplars"), (_codes(exemplars),)))
+    if first.exemplars and not again:
+        facts.append(Fact(text.say("Exemplars"), (_codes(first.exemplars),)))
     return Facts(tuple(facts))
 
 

@@ -19,6 +19,7 @@ from reports.view.blocks import (
     Code,
     Column,
     Figure,
+    Fold,
     Head,
     Heads,
     Message,
@@ -70,7 +71,7 @@ def breach_of(result: AnalysisResult, objective_id: str, text: Text) -> BreachPa
     over_time = _over_time(objective, result, text)
     left = [
         block
-        for block in (_broken(together, result, text), over_time, _windows(objective, text), _exemplars(findings, text))
+        for block in (_broken(together, result, text), over_time, _exemplars(findings, text), _windows(objective, text))
         if block is not None
     ]
     right = [
@@ -243,21 +244,26 @@ def _over_time(objective: ObjectiveResult, result: AnalysisResult, text: Text) -
 
 
 def _windows(objective: ObjectiveResult, text: Text) -> Block | None:
-    """The breached windows, then the others, up to a cap."""
+    """The breached windows; all judged ones behind a fold, up to a cap."""
     windows = [window for window in objective.windows if window.verdict in ("breached", "met")]
     if not windows:
         return None
-    shown = sorted(windows, key=lambda w: (w.verdict != "breached", w.start or "", w.of or ""))[:MAX_WINDOWS]
-    rows = tuple(_window_row(window, objective, text) for window in shown)
-    caption = (
-        text.say("First {n} of {of}", n=words.count(len(shown)), of=words.count(len(windows)))
-        if len(shown) < len(windows)
-        else None
+    breached = [window for window in windows if window.verdict == "breached"]
+    first = sorted(windows, key=lambda w: (w.verdict != "breached", w.start or "", w.of or ""))[:MAX_WINDOWS]
+    blocks: list[Block] = (
+        [_window_table(text.say("Breached windows"), breached[:MAX_WINDOWS], objective, text)] if breached else []
     )
+    if len(windows) > len(breached):
+        summary = text.say("Judged windows: {n} of {of}", n=words.count(len(first)), of=words.count(len(windows)))
+        blocks.append(Fold(summary, (_window_table(text.say("Judged windows"), first, objective, text),)))
+    return Panel(text.say("Windows"), tuple(blocks))
+
+
+def _window_table(name: str, windows: list[WindowVerdict], objective: ObjectiveResult, text: Text) -> Table:
     columns = (
         Column(text.say("Window")), Column(text.say("Verdict")), Column(text.say("Attainment"), number=True), Column(text.say("Valid"), number=True), Column(text.say("Bad"), number=True), Column(text.say("Sure")),
     )  # fmt: skip
-    return Panel(text.say("Judged windows"), (Table(text.say("Judged windows"), columns, rows, caption=caption),))
+    return Table(name, columns, tuple(_window_row(window, objective, text) for window in windows))
 
 
 def _window_row(window: WindowVerdict, objective: ObjectiveResult, text: Text) -> Row:
@@ -304,8 +310,13 @@ def _advice(
     objective: ObjectiveResult, findings: list[Finding], result: AnalysisResult, text: Text
 ) -> tuple[Block, ...]:
     found = [advice for advice in actions.advice_of(result) if any(finding in findings for finding in advice.findings)]
+    told: set[str] = set()
     blocks: list[Block] = [
-        Panel(f"{index}. {advice.recommendation.title}", (actions.action_facts(advice, result, text),), f"rec{index}")
+        Panel(
+            f"{index}. {advice.recommendation.title}",
+            (actions.action_facts(advice, result, text, told),),
+            f"rec{index}",
+        )
         for index, advice in enumerate(found, 1)
     ]
     if not blocks:

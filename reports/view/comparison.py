@@ -24,7 +24,7 @@ def comparison_part(result: AnalysisResult, text: Text) -> Part:
         if comparison is not None and comparison.note:
             says = comparison.note
         return Part("p9", title, rail, "", (Message(plain(says)),))
-    before, after = baseline_name(text, result), period_name(text, result.selection)
+    before, after = baseline_name(text, result), period_name(text, result)
     table = Table(
         name=text.say("{before} against {after}", before=before, after=after),
         caption=text.say(

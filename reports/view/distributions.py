@@ -16,6 +16,7 @@ from reports.view.blocks import (
     Chart,
     Column,
     Figure,
+    Fold,
     Message,
     Panel,
     Part,
@@ -30,6 +31,8 @@ from reports.view.blocks import (
 )
 from reports.view.labels import MIN_CELL, of_count
 
+IN_FRONT = ("ttft", "ttfa", "tpot", "itl_max", "e2e", "perceived")  # stages and the rest stand behind a fold
+MIN_HOURS = 12  # cells of the heat map that make a pattern
 DRAWN = ("ttft", "tpot", "e2e")  # three charts side by side; the table holds every metric
 HEAT_EDGES = (0.98, 0.96, 0.92)
 HEAT_TOKENS = ("heat-0", "badheat-1", "badheat-2", "badheat-3")
@@ -48,13 +51,24 @@ def distributions_part(result: AnalysisResult, text: Text) -> Part:
         says = text.say("No request has a duration: log a start and an end, and the time of the first token.")
         return Part("p7", title, rail, "", (Message(plain(says)),))
     blocks: list[Block] = [_within(known, result, text)]
-    if any(cell.n for cell in result.load.hours):
+    further = [d for d in known if d.metric not in IN_FRONT]
+    if further:
+        blocks.append(
+            Fold(
+                text.say("Percentiles of {n} further metrics", n=words.count(len({d.metric for d in further}))),
+                (_table(further, text),),
+            )
+        )
+    if sum(1 for cell in result.load.hours if cell.good + cell.bad) >= MIN_HOURS:
         blocks.append(_hours(result.load.hours, text))
     else:
         blocks.append(
             Message(
                 plain(
-                    text.say("No hour of the week has judged requests, so no pattern over weekdays and hours is drawn.")
+                    text.say(
+                        "Judged requests lie in fewer than {n} hours of the week: no pattern over weekdays and hours is drawn.",
+                        n=str(MIN_HOURS),
+                    )
                 )
             )
         )
@@ -71,7 +85,7 @@ def streaming_word(streaming: bool | str | None, text: Text) -> str:
 
 def _within(known: list[Distribution], result: AnalysisResult, text: Text) -> Block:
     drawn = [metric for metric in DRAWN if any(d.metric == metric and len(d.curve) > 1 for d in known)]
-    table = _table(known, text)
+    table = _table([d for d in known if d.metric in IN_FRONT], text)
     if not drawn:
         return Panel(text.say("Percentiles"), (table,))
     charts = tuple(
@@ -96,7 +110,8 @@ def _within(known: list[Distribution], result: AnalysisResult, text: Text) -> Bl
 def _curves(groups: list[Distribution], metric: str, result: AnalysisResult, text: Text) -> Lines:
     """One step line per group, the larger one solid; rings at the percentiles; limits that hold for all requests."""
     lines: list[Line] = []
-    for index, group in enumerate(sorted(groups, key=lambda d: -d.n)[:2]):
+    apart = [group for group in groups if group.streaming != "all"]
+    for index, group in enumerate(sorted(apart or groups, key=lambda d: -d.n)[:2]):
         name = text.say("streamed: {word}", word=streaming_word(group.streaming, text))
         points = [(value, share) for value, share in theme.thinned(group.curve) if value > 0]
         lines.append(

@@ -88,7 +88,7 @@ def step_words(step: str, text: Text) -> str:
     known = {
         "offered": text.say("offered"),
         "valid": text.say("excluded"),
-        "ok": text.say("failed"),
+        "ok": text.say("failed or cancelled"),
         "good": text.say("good"),
         "unknown": text.say("not known"),
     }

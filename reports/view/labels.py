@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from datetime import date
 
-from analysis.result import AnalysisResult, Change, ObjectiveResult, SelectionRecord
+from analysis.result import AnalysisResult, Change, ObjectiveResult
 from reports.charts import theme
 from reports.text import UNKNOWN, Text, count, metric_name
 from reports.view.blocks import Badge, Cell, Piece, Swatch
@@ -87,13 +87,16 @@ def value_cell(value: str | None, text: Text) -> Cell:
     return Cell(((Piece(value),),))
 
 
-def period_name(text: Text, selection: SelectionRecord) -> str:
-    """Week 10, or the selection's own title."""
+def period_name(text: Text, result: AnalysisResult) -> str:
+    """Week 10; without a week the days of the range, or those of the first and the last request."""
+    selection, summary = result.selection, result.summary
     if selection.week is not None and "-W" in selection.week:
         return text.say("Week {n}", n=str(int(selection.week.split("-W")[1])))
     if selection.start is not None and selection.end is not None:
         return text.days(selection.start, selection.end)
-    return selection.title or text.say("All requests")
+    if summary.first is not None and summary.last is not None:
+        return text.stretch(summary.first, summary.last)
+    return text.say("All requests")
 
 
 def baseline_name(text: Text, result: AnalysisResult) -> str:

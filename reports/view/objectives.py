@@ -41,6 +41,7 @@ STRIP_HEIGHT = 26
 MAX_BUDGETS = 4  # lines that stay apart by dash
 LEGEND_OF_DASH = ("line", "dash", "dot", "dashdot")  # as theme.DASHES
 DAYS_SHOWN = 31
+MIN_HOURS = 3  # points that make a line
 
 
 def objectives_part(result: AnalysisResult, text: Text) -> Part:
@@ -187,7 +188,13 @@ def _strip(objective: ObjectiveResult, says: str) -> Strip:
 
 def budget_part(result: AnalysisResult, text: Text) -> Part:
     title = text.say("4. Budget and burn")
-    drawn = [o for o in ordered(result.objectives) if o.hours and o.target is not None and o.target < 1]
+    budgeted = [o for o in ordered(result.objectives) if o.hours and o.target is not None and o.target < 1]
+    drawn = [o for o in budgeted if len(o.hours) >= MIN_HOURS]
+    if budgeted and not drawn:
+        says = text.say(
+            "Requests lie in fewer than {n} hours: too short for a course of budget and burn.", n=str(MIN_HOURS)
+        )
+        return Part("p4", title, title, "", (Message(plain(says)), Panel("", (_by_day(budgeted[:MAX_BUDGETS], text),))))
     if not drawn:
         says = text.say(
             "No objective has requests over time: a budget needs a target and judged requests with a start time."

@@ -10,6 +10,7 @@ from reports import text as words
 from reports.text import Text
 from reports.view.blocks import (
     Block,
+    Cell,
     Column,
     Columns,
     Fact,
@@ -27,6 +28,9 @@ from reports.view.blocks import (
 
 MAX_REJECTS = 20
 MAX_NAMES = 20
+DERIVED = frozenset(
+    {"before_first_token", "after_first_token", "unattributed", "cost", "quality"}
+)  # not for a source to log
 
 
 def quality_part(result: AnalysisResult, text: Text) -> Part:
@@ -57,36 +61,50 @@ def _checks(quality: DataQuality, text: Text) -> Panel | None:
     if not quality.checks:
         return None
     rows = tuple(
-        row(check.title, text_cell(check.says), text_cell(check.grade, style="strong")) for check in quality.checks
+        row(
+            Cell(((Piece(check.title),), (Piece(check.says, "hint"),))),
+            number_cell(words.share(check.value)),
+            text_cell(check.grade, style="strong"),
+        )
+        for check in quality.checks
     )
     table = Table(
         name=text.say("Checks of the grade"),
         caption=text.say("The grade of the report is the lowest; D withholds verdicts"),
-        columns=(Column(text.say("Check")), Column(text.say("Found")), Column(text.say("Grade"))),
+        columns=(Column(text.say("Check")), Column(text.say("Found"), number=True), Column(text.say("Grade"))),
         rows=rows,
     )
     return Panel(text.say("Grade by check"), (table,))
 
 
 def _coverage(quality: DataQuality, text: Text) -> Panel | None:
-    if not quality.coverage:
+    """Fields that some requests lack; those that all have are named in one line, those that none has as advice."""
+    known = {
+        field.field: field
+        for field in sorted(quality.coverage, key=lambda found: found.n)
+        if field.field not in DERIVED
+    }
+    if not known:
         return None
-    rows = tuple(
-        row(text_cell(c.field, style="code"), number_cell(words.share(c.share)), number_cell(words.count(c.n)))
-        for c in quality.coverage
-    )
-    table = Table(
-        name=text.say("Share of requests that have a field"),
-        columns=(Column(text.say("Field")), Column(text.say("Share"), number=True), Column("n", number=True)),
-        rows=rows,
-    )
-    blocks: list[Block] = [table]
-    missing = [coverage.field for coverage in quality.coverage if coverage.n == 0]
+    in_order = [known[name] for name in dict.fromkeys(field.field for field in quality.coverage) if name in known]
+    partial = [field for field in in_order if field.n and field.share is not None and field.share < 1]
+    whole = [field.field for field in in_order if field.share == 1]
+    missing = [field.field for field in in_order if field.n == 0]
+    blocks: list[Block] = []
     if missing:
         pieces = [Piece(text.say("To learn more, log:"), "strong")]
-        for field in missing:
-            pieces += [Piece(" "), Piece(field, "code")]
+        for name in missing:
+            pieces += [Piece(" "), Piece(name, "code")]
         blocks.append(Message(tuple(pieces)))
+    if partial:
+        rows = tuple(
+            row(text_cell(c.field, style="code"), number_cell(words.share(c.share)), number_cell(words.count(c.n)))
+            for c in partial
+        )
+        columns = (Column(text.say("Field")), Column(text.say("Share"), number=True), Column("n", number=True))
+        blocks.append(Table(text.say("Share of requests that have a field"), columns, rows))
+    if whole:
+        blocks.append(Message(plain(text.say("Known for every request: {names}.", names=", ".join(whole)))))
     return Panel(text.say("Share of requests that have a field"), tuple(blocks))
 
 

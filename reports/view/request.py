@@ -35,7 +35,8 @@ from reports.view.labels import stage_swatch
 from reports.view.service import CallItem, JudgedBy, RequestView, SpanItem
 
 MAX_ROWS = 500  # spans drawn; deeper ones are folded beyond it
-NAME_ROOM = 34
+NAME_ROOM = 30
+ZERO_WIDTH = "\u200b"
 SHOWN_DIMENSIONS = ("scenario", "tenant", "user", "model", "replica", "region")
 
 
@@ -122,7 +123,7 @@ def _under_title(view: RequestView, text: Text) -> str:
 
 def _heads(view: RequestView, text: Text) -> Heads:
     calls = text.say(
-        "{attempts} attempts, {calls} calls", attempts=words.count(view.attempts), calls=words.count(len(view.calls))
+        "attempts {attempts} · calls {calls}", attempts=words.count(view.attempts), calls=words.count(len(view.calls))
     )
     status = str(view.http_status) if view.http_status is not None else ""
     heads = [Head(text.say("Status"), view.status_class, status, (plain(calls),))]
@@ -175,7 +176,7 @@ def _stages(stages: dict[str, float], view: RequestView, text: Text) -> Figure:
     )
     unmeasured = [stage for stage, seconds in view.stages.items() if seconds is None]
     says = text.say("Not overlapping; they sum to E2E.")
-    if any(stage in theme.HATCHED for stage in ordered):
+    if any(stage in ("before_first_token", "after_first_token") for stage in ordered):
         says += " " + text.say(
             "Hatched: queue and prefill are not told apart; load the traces of the engine to see them."
         )
@@ -198,7 +199,7 @@ def _stages(stages: dict[str, float], view: RequestView, text: Text) -> Figure:
     return Figure(
         title=text.say("Stages"),
         says=says,
-        charts=(Chart(text.say("Stages of this request in seconds"), StackedBars(("",), segments, (words.seconds(total),), "s"), 92),),
+        charts=(Chart(text.say("Stages of this request in seconds"), StackedBars(("E2E",), segments, (words.seconds(total),), "s"), 92),),
         legend=tuple(stage_swatch(text, stage) for stage in ordered),
         table=Table(text.say("Stages"), (Column(text.say("Stage")), Column(text.say("Time"), number=True), Column(text.say("Share"), number=True)), tuple(rows)),
     )  # fmt: skip
@@ -233,9 +234,9 @@ def _timeline(view: RequestView, text: Text) -> Figure:
 
 
 def _row_name(index: int, span: SpanItem) -> str:
-    """A row's word: number, indent by depth, name; numbered so that equal names stay apart."""
+    """A row's word: indent by depth, name, and marks without width that keep equal names apart."""
     name = span.name if len(span.name) <= NAME_ROOM else f"{span.name[: NAME_ROOM - 1]}…"
-    return f"{index + 1:>2} {words.NBSP * 2 * span.depth}{name}"
+    return f"{words.NBSP * 2 * span.depth}{name}" + ZERO_WIDTH * index
 
 
 def _bar(span: SpanItem, text: Text, *, container: bool) -> TimelineBar:

@@ -111,7 +111,7 @@ def _finding(stages: list[StageShare], text: Text) -> str:
     """The largest stage, and the one that bad requests have most more of."""
     largest = max(stages, key=lambda stage: stage.share or 0.0)
     says = text.say(
-        "{stage} is {share} of all time.", stage=text.say(largest.stage), share=words.whole_share(largest.share)
+        "Most of all time is {stage}: {share}.", stage=text.say(largest.stage), share=words.whole_share(largest.share)
     )
     grown = [
         (s.mean_seconds_bad / s.mean_seconds, s)
@@ -165,7 +165,7 @@ def _before_first_token(stages: list[StageShare], text: Text) -> Figure:
     data = stacked([("TTFT", [stage.share_of_ttft for stage in stages])], stages, "ratio", text)
     return Figure(
         title=text.say("TTFT by stage"),
-        says=text.say("Before the first token, {stage} is {share} of the time.", stage=text.say(largest.stage), share=words.whole_share(largest.share_of_ttft)),
+        says=text.say("Most of the time before the first token is {stage}: {share}.", stage=text.say(largest.stage), share=words.whole_share(largest.share_of_ttft)),
         charts=(Chart(text.say("Share of the time before the first token by stage"), data, 100),),
         legend=tuple(stage_swatch(text, stage.stage) for stage in stages),
         table=Table(

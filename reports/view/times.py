@@ -13,7 +13,7 @@ from reports.charts.data import Band, Tick
 from reports.text import DAYS, Text
 
 MAX_TICKS = 8
-HOURS = (1, 2, 3, 6, 12)
+MINUTES = (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)
 
 
 def wall_clock(instant: str, text: Text) -> str:
@@ -31,15 +31,16 @@ def incidents(result: AnalysisResult, text: Text, *, named: bool = True) -> tupl
 
 
 def ticks(instants: Sequence[str], text: Text) -> tuple[Tick, ...]:
-    """At most eight ticks: hours within two days, else local midnights."""
+    """At most about eight ticks: full minutes or hours within two days, else local midnights."""
     if not instants:
         return ()
     first, last = text.local(instants[0]), text.local(instants[-1])
-    hours = (last - first).total_seconds() / 3600
-    if hours <= 48:
-        step = next((step for step in HOURS if hours / step <= MAX_TICKS), HOURS[-1])
-        begin = datetime.combine(first.date(), time(first.hour - first.hour % step))
-        places = [begin + timedelta(hours=step * index) for index in range(int(hours / step) + 2)]
+    minutes = (last - first).total_seconds() / 60
+    if minutes <= 48 * 60:
+        step = next((step for step in MINUTES if minutes / step <= MAX_TICKS), MINUTES[-1])
+        begin = datetime.combine(first.date(), time())
+        since = int((first.replace(tzinfo=None) - begin).total_seconds() / 60) // step * step
+        places = [begin + timedelta(minutes=since + step * index) for index in range(int(minutes / step) + 2)]
         return tuple(Tick(_axis(place), f"{place:%H:%M}") for place in places if first <= _zoned(place, first) <= last)
     days = (last.date() - first.date()).days + 1
     step = -(-days // MAX_TICKS)

@@ -27,7 +27,7 @@ MAX_LINES = 7  # verdict lines that leave room for figures and actions on a scre
 
 def title(result: AnalysisResult, text: Text) -> str:
     """The finding: "Week 10: four objectives breached on Saturday"."""
-    period = period_name(text, result.selection)
+    period = period_name(text, result)
     by_verdict = {
         verdict: [o for o in result.objectives if o.verdict == verdict] for verdict in ("breached", "endangered", "met")
     }
@@ -65,7 +65,15 @@ def under_title(result: AnalysisResult, text: Text) -> str:
             n=words.count(summary.requests),
             rate=words.whole_share(sampling),
         )
-    parts = [f"{text.days(selection.start, selection.end)}, {selection.timezone}", requests]
+    if selection.start is not None and selection.end is not None:
+        days = text.days(selection.start, selection.end)
+    else:
+        days = (
+            text.stretch(summary.first, summary.last)
+            if summary.first and summary.last
+            else text.say("no time is known")
+        )
+    parts = [f"{days}, {selection.timezone}", requests]
     if summary.tenants or summary.users:
         parts.append(
             text.say(
@@ -90,8 +98,7 @@ def lead(result: AnalysisResult, text: Text) -> Rich:
         if first.window is not None:
             pieces.append(Piece(f", {text.span(*first.window)}"))
         pieces.append(Piece(f". {first.says}" if first.says else "."))
-        others = {finding.incident or finding.objective for finding in result.findings[1:]}
-        others -= {first.incident or first.objective}
+        others = {_incident(finding) for finding in result.findings} - {_incident(first)}
         if others:
             pieces.append(
                 Piece(
@@ -120,9 +127,8 @@ def verdict_lines(result: AnalysisResult, text: Text) -> tuple[VerdictLine, ...]
     lines, told = [], set[str]()
     for objective in shown:
         finding = next((found for found in result.findings if found.objective == objective.id), None)
-        incident = finding.incident if finding is not None else None
-        lines.append(_loud_line(objective, finding, text, told=incident in told))
-        told |= {incident} if incident is not None else set()
+        lines.append(_loud_line(objective, finding, text, told=finding is not None and _incident(finding) in told))
+        told |= {_incident(finding)} if finding is not None else set()
     if rest := loud[len(shown) :]:
         names = ", ".join(objective_label(objective) for objective in rest)
         more = text.many(len(rest), "one more:", "{n} more:")
@@ -133,6 +139,11 @@ def verdict_lines(result: AnalysisResult, text: Text) -> tuple[VerdictLine, ...]
 def heads(result: AnalysisResult, text: Text) -> Heads:
     """Goodput, availability, spend, data quality."""
     return Heads((_goodput(result, text), _availability(result, text), _spend(result, text), _quality(result, text)))
+
+
+def _incident(finding: Finding) -> str:
+    """What findings of one incident share."""
+    return finding.incident or f"{finding.stage} {finding.segment} {finding.window}"
 
 
 def _loud_line(objective: ObjectiveResult, finding: Finding | None, text: Text, *, told: bool) -> VerdictLine:
@@ -334,7 +345,7 @@ def _quality(result: AnalysisResult, text: Text) -> Head:
     grades = {
         "A": text.say("complete"),
         "B": text.say("good"),
-        "C": text.say("to be read with care"),
+        "C": text.say("use with care"),
         "D": text.say("verdicts are withheld"),
     }
     grade = grades.get(quality.grade, "")
