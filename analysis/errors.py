@@ -2,6 +2,7 @@
 
 ConfigError
   ObjectivesError        objectives.yaml or an OpenSLO document breaks a rule
+  TooManyRows            a table is longer than the form that was asked for can hold
 """
 
 from __future__ import annotations
@@ -11,3 +12,7 @@ from ingest.errors import ConfigError
 
 class ObjectivesError(ConfigError):
     code = "objectives"
+
+
+class TooManyRows(ConfigError):
+    code = "too_many_rows"
