@@ -22,7 +22,7 @@ from ingest.formats.text_rows import text_rows
 _LINE = re.compile(
     r'\S+ - (?P<consumer>\S+) \[(?P<time>[^\]]+)\] (?P<host>\S+) "(?P<request>(?:[^"\\]|\\.)*)" '
     r'(?P<status>\d{3}) \S+ (?P<total>[\d.]+) "(?:[^"\\]|\\.)*" "(?:[^"\\]|\\.)*" '
-    r'(?P<upstream>\S+(?:, \S+)*) (?P<upstream_status>[\d, -]+) (?P<upstream_time>[\d., -]+) "(?P<url>[^"]*)" '
+    r'(?P<upstream>\S+(?:, \S+)*) (?P<upstream_status>(?:\d{3}|-)(?:, (?:\d{3}|-))*) (?P<upstream_time>(?:[\d.]+|-)(?:, (?:[\d.]+|-))*) "(?P<url>[^"]*)" '
     r'"(?P<id>[^"]*)" "(?P<kind>[^"]*)" "(?P<ttft>[^"]*)" "(?P<model>[^"]*)" "(?P<requested>[^"]*)" '
     r'"(?P<input>[^"]*)" "(?P<output>[^"]*)"(?P<more>.*)$'
 )

@@ -93,7 +93,7 @@ def _columns(one: Mapping[str, Any], started: int | None) -> dict[str, Any]:
         e2e_ns=None if is_failed else e2e,
         ttft_ns=None if is_failed else ttft,
         last_token_ns=None if is_failed or not gaps else (ttft or 0) + after_first,
-        streaming=True if gaps else None,
+        streaming=True if gaps or tokens_out == 1 else None,  # one token has no gap
         output_tokens=tokens_out,
     )
     return (
@@ -102,7 +102,7 @@ def _columns(one: Mapping[str, Any], started: int | None) -> dict[str, Any]:
         | {
             "vantage": "client",
             "status_class": status,
-            "error_type": "error" if is_failed else None,
+            "error_type": v.error_name(message) if is_failed else None,
             "input_tokens": v.integer(one["input_lens"]),
             "output_tokens": tokens_out if not is_failed or tokens_out else None,
         }

@@ -80,7 +80,7 @@ def _columns(request: Mapping[str, Any], status: str) -> dict[str, Any]:
         "session": v.text(v.at(request, "info", "conversation_id")),
         "vantage": "client",
         "status_class": status,
-        "error_type": "error" if message else None,
+        "error_type": v.error_name(message),
         "input_tokens": v.integer(
             v.first(request.get("prompt_tokens"), v.at(request, "input_metrics", "total_tokens"))
         ),

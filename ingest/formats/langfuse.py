@@ -229,8 +229,6 @@ def _call(row: Mapping[str, Any], start: int, end: int | None) -> dict[str, str]
     if first_token is not None and start < first_token < (end or first_token + 1):
         found["gen_ai.response.time_to_first_chunk"] = format(v.seconds(first_token - start), "f")
         found["gen_ai.request.stream"] = "true"
-    if v.text(row.get("level")) == "ERROR":
-        found["error.type"] = "langfuse.error"
     return {key: str(value) for key, value in found.items() if value is not None}
 
 

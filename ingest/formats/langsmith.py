@@ -8,7 +8,6 @@ than the role. Usage stands in `outputs.usage_metadata` or beside; cost is text.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +16,6 @@ from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RawSpan, RowReader, Source
 from ingest.formats.json_rows import Row, json_rows
 from ingest.formats.parquet_rows import parquet_rows
-
-_ERROR = re.compile(r"[A-Za-z_][\w.]*")
 
 
 @dataclass(frozen=True)
@@ -84,8 +81,8 @@ def _span(told: _Run) -> RawSpan:
     attributes: dict[str, object] = {"langsmith.span.kind": kind} | _identity(run)
     if kind == "llm":
         attributes |= _call(run, start, end)
-    if error and (named := _ERROR.match(error)):
-        attributes["error.type"] = named[0][:120]
+    if error:
+        attributes["error.type"] = v.error_name(error)
     return RawSpan(
         trace_id=_trace_id(v.first(run.get("trace_id"), run.get("id"))),
         span_id=_span_id(run.get("id")),

@@ -66,6 +66,8 @@ def _request(row: Mapping[str, Any], line: int, offset: int | None, raw: bytes |
         v.instant_ns(row.get(key), zone=zone) for key in ("startTime", "completionStartTime", "endTime")
     )
     overhead = v.duration_ns(v.at(row, "hidden_params", "litellm_overhead_time_ms"), "ms")
+    if is_cached and start is not None and end is not None:
+        overhead = end - start  # no model was asked
     streaming = v.flag(row.get("stream"))
     times = Times(
         started_ns=start,

@@ -84,7 +84,7 @@ def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
     headers = _tries(_value(row, "upstream_header_time"))
     upstream = sum(tries) if tries else None
     first = sum(tries[:-1]) + headers[-1] if headers and tries else None
-    is_streamed = first is not None and total is not None and total - first > max(1_000_000, total // 100)
+    is_streamed = status == "ok" and first is not None and tries[-1] - headers[-1] > max(1_000_000, tries[-1] // 100)
     network = total - upstream if total is not None and upstream is not None and not is_streamed else None
     ended = v.first(
         v.instant_ns(row.get("msec"), "s"),

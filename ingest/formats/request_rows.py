@@ -130,7 +130,7 @@ def _rest(
         before = min(max(ttft - measured.get("network_ns", 0) - measured.get("gateway_ns", 0), 0), left)
         flags.append("ttft_split")
         return {"before_first_token_ns": before, "after_first_token_ns": left - before}
-    return {"model_ns": left}
+    return {"model_ns": left} if left or not measured else {}
 
 
 def _generation(times: Times, measured: Mapping[str, int], e2e: int | None, ttft: int | None) -> dict[str, object]:

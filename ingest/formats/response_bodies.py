@@ -150,8 +150,10 @@ def _llama_cpp(body: Mapping[str, Any]) -> Told | None:
     tokens["input_tokens"] = v.first(tokens["input_tokens"], v.total(fresh, cached))
     tokens["output_tokens"] = v.first(tokens["output_tokens"], v.integer(timings.get("predicted_n")))
     tokens["cached_input_tokens"] = v.first(tokens.get("cached_input_tokens"), cached)
+    created = v.instant_ns(body.get("created"), "s")
+    tokens["flags"] = [*tokens["flags"], *(["approximate_time"] if created is not None else [])]
     times = Times(
-        started_ns=v.instant_ns(body.get("created"), "s"),
+        started_ns=created,
         e2e_ns=v.total(prefill, decode),
         ttft_ns=prefill,
         output_tokens=v.integer(tokens["output_tokens"]),
@@ -171,8 +173,10 @@ def _vllm(body: Mapping[str, Any]) -> Told | None:
     )
     tokens = with_cached(usage(body.get("usage")))
     is_whole = None not in (queue, prefill)
+    created = v.instant_ns(body.get("created"), "s")
+    tokens["flags"] = [*tokens["flags"], *(["approximate_time"] if created is not None else [])]
     times = Times(
-        started_ns=v.instant_ns(body.get("created"), "s"),
+        started_ns=created,
         e2e_ns=v.total(queue, prefill, decode) if is_whole and decode is not None else None,
         ttft_ns=v.total(queue, prefill) if is_whole else None,
         output_tokens=v.integer(tokens["output_tokens"]),

@@ -34,6 +34,7 @@ _MAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+$")
 _ADDRESS = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?$|(?=.*::|(?:.*:){7})[0-9a-fA-F:]+$")
 _KEY = re.compile(r"(?:sk|pk|rk|key|Bearer)[-_ ]\S{8,}$")
 _HEX = re.compile(r"[0-9a-f]+$")
+_ERROR_NAME = re.compile(r"\b(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Timeout)\b")
 _LITERAL_LIMIT = 20_000  # characters of Python text that are worth a literal parser
 # Epoch units by size: 1e9 s, 1e12 ms, 1e15 us, 1e18 ns are all 2001; below 1e8 a clock does not count from 1970
 _EPOCHS = ((10**8, 10**11, "s"), (10**11, 10**14, "ms"), (10**14, 10**17, "us"), (10**17, 10**19, "ns"))
@@ -333,6 +334,14 @@ def status_of_http(code: int | None) -> str | None:
     if code in special:
         return special[code]
     return "error" if code >= 500 else "rejected" if code >= 400 else "ok"
+
+
+def error_name(message: str | None) -> str | None:
+    """The name of the error class in a message; the message itself may hold a prompt and is not kept."""
+    if message is None:
+        return None
+    found = _ERROR_NAME.search(message[:2000])
+    return found[0][:120] if found else "error"
 
 
 def status_of_error(name: str | None) -> str:

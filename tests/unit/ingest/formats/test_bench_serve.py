@@ -1,0 +1,84 @@
+"""Bench serve: monotonic starts, gaps, failures, runs without arrays."""
+
+from __future__ import annotations
+
+from tests.support.readers import DATA, rejects, requests, told_format
+
+
+def test_starts_are_counted_from_the_end_of_the_run() -> None:
+    path = DATA / "bench_serve" / "good.json"
+    assert told_format(path) == "bench_serve"
+    assert requests(path) == [
+        {
+            "started_ns": 1781956805500000000,
+            "ended_ns": 1781956805610000000,
+            "e2e_ns": 110000000,
+            "ttft_ns": 50000000,
+            "call_ttft_ns": 50000000,
+            "streaming": True,
+            "before_first_token_ns": 50000000,
+            "after_first_token_ns": 60000000,
+            "generation_ns": 60000000,
+            "generation_basis": "last_token",
+            "flags": ["ttft_split", "approximate_time"],
+            "itl_max_ns": 30000000,
+            "itl_basis": "chunk",
+            "vantage": "client",
+            "status_class": "ok",
+            "input_tokens": 100,
+            "output_tokens": 4,
+            "model": "m-9b",
+            "requested_model": "m-9b",
+            "scenario": "rate inf, concurrency 2",
+            "attributes": '{"backend": "vllm", "date": "20260620-120010"}',
+            "llm_calls": 1,
+            "attempts": 1,
+        },
+        {
+            "started_ns": 1781956805750000000,
+            "ended_ns": 1781956805812500000,
+            "e2e_ns": 62500000,
+            "ttft_ns": 62500000,
+            "call_ttft_ns": 62500000,
+            "streaming": True,
+            "before_first_token_ns": 62500000,
+            "after_first_token_ns": 0,
+            "flags": ["ttft_split", "approximate_time"],
+            "vantage": "client",
+            "status_class": "ok",
+            "input_tokens": 150,
+            "output_tokens": 1,
+            "model": "m-9b",
+            "requested_model": "m-9b",
+            "scenario": "rate inf, concurrency 2",
+            "attributes": '{"backend": "vllm", "date": "20260620-120010"}',
+            "llm_calls": 1,
+            "attempts": 1,
+        },
+        {
+            "started_ns": 1781956806250000000,
+            "flags": ["approximate_time"],
+            "vantage": "client",
+            "status_class": "timeout",
+            "error_type": "error",
+            "input_tokens": 120,
+            "model": "m-9b",
+            "requested_model": "m-9b",
+            "scenario": "rate inf, concurrency 2",
+            "attributes": '{"backend": "vllm", "date": "20260620-120010"}',
+            "llm_calls": 1,
+            "attempts": 1,
+        },
+    ]
+    assert rejects(path) == []
+
+
+def test_a_run_without_arrays_is_set_apart_among_others() -> None:
+    path = DATA / "bench_serve" / "lines.jsonl"
+    assert rejects(path) == [("not_a_request", 1)]
+    assert len(requests(path)) == 3
+
+
+def test_a_torn_end_costs_one_row() -> None:
+    path = DATA / "bench_serve" / "torn.json"
+    assert rejects(path) == [("torn_line", 1)]
