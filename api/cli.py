@@ -52,8 +52,8 @@ def run(arguments: Sequence[str]) -> int:
     """The exit code of a command; errors are told on standard error, in one line and a hint."""
     from api.commands.console import complain, say
 
-    command = typer.main.get_command(make_app())
     try:
+        command = typer.main.get_command(make_app())
         ended = command.main(spread_paths(arguments), prog_name="tailwise", standalone_mode=False)
     except ServiceError as error:
         complain(error)

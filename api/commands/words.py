@@ -20,6 +20,7 @@ LABEL = 12
 SHOWN_REJECTS = 3
 SHOWN_NAMES = 6
 HEAD = 60
+CENTS_FROM_USD = 100  # a total of this much is read in cents
 VERDICT_ORDER = ("breached", "endangered", "unknown", "too_few", "met")
 VERDICT_WORDS = {
     "breached": "BREACHED",
@@ -153,6 +154,8 @@ def quiet_lines(objectives: Sequence[ObjectiveResult]) -> list[str]:
 
 def cost_lines(costs: Costs) -> list[str]:
     """The cost cube as a table with its total, and what stands beside it."""
+    total = text.decimal(costs.total_usd)
+    to_the_cent = total is not None and total >= CENTS_FROM_USD
     header = [*costs.by, "requests", "input", "cached", "output", "USD"]
     rows = [
         [
@@ -161,20 +164,28 @@ def cost_lines(costs: Costs) -> list[str]:
             text.count(row.input_tokens),
             text.count(row.cached_input_tokens),
             text.count(row.output_tokens),
-            row.cost_usd if row.cost_usd is not None else text.UNKNOWN,
+            _amount(row.cost_usd, to_the_cent=to_the_cent),
         ]
         for row in costs.rows
     ]
     lines = [*table_lines(header, rows, figures=5), ""]
-    lines.append(f"total {costs.total_usd or text.UNKNOWN} USD; price book: {costs.price_book}")
+    lines.extend(_wrapped(f"total {_amount(costs.total_usd, to_the_cent=to_the_cent)} USD", ""))
     for name, amount in (("wasted", costs.wasted_usd), ("idle", costs.idle_usd), ("self-hosted", costs.gpu_usd)):
         if amount is not None:
-            lines.append(f"{name} {amount} USD")
+            lines.append(f"{name} {_amount(amount, to_the_cent=to_the_cent)} USD")
+    lines.extend(_wrapped(costs.price_book, "price book: ", "  "))
     for unpriced in costs.unpriced:
         lines.extend(_wrapped(unpriced.says, "unpriced: ", "  "))
     for note in costs.notes:
         lines.extend(_wrapped(note, "note: ", "  "))
     return lines
+
+
+def _amount(usd: str | None, *, to_the_cent: bool) -> str:
+    """Money at the prompt; the exact amounts of a large bill are those of --format csv."""
+    if usd is None:
+        return text.UNKNOWN
+    return text.cents(usd) if to_the_cent else usd
 
 
 def inspection_lines(inspection: Inspection) -> list[str]:

@@ -109,7 +109,8 @@ def test_an_empty_selection_has_a_head_too() -> None:
 
 def test_costs_end_with_their_total_and_what_stands_beside_it() -> None:
     said = plain(cost_lines(week().costs))
-    assert "total 4078.789412365 USD; price book: prices.yaml; genai-prices 0.2\n" in said
+    assert "total 4,078.79 USD\n" in said
+    assert "price book: prices.yaml; genai-prices 0.2\n" in said
     assert "unpriced: no price for acme / m-70b on 2026-03-04" in said
 
 
