@@ -21,6 +21,7 @@ from analysis.metrics.metric import Metric, Unit
 from analysis.result import Distribution, Interval
 
 PERCENTILES: dict[str, Fraction] = {"p50": Fraction(1, 2), "p95": Fraction(95, 100), "p99": Fraction(99, 100)}
+APART = ("ttft", "tpot", "e2e")  # drawn with streamed and unstreamed requests apart
 CURVE_POINTS = 200  # of the share within a value; below the cap of 500 that the result allows
 _STREAMING: tuple[tuple[bool | str | None, pl.Expr], ...] = (
     ("all", pl.lit(value=True)),
@@ -69,7 +70,7 @@ def distribution(rows: pl.DataFrame, metric: Metric, streaming: bool | str | Non
         success_share=served / valid if valid else None,
         too_few=too_few,
         note=_note(known, metric, too_few),
-        curve=curve(ordered) if streaming == "all" and metric in LATENCY else [],
+        curve=curve(ordered) if metric in LATENCY and (streaming == "all" or metric.id in APART) else [],
     )
 
 
