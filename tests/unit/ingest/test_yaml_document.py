@@ -54,7 +54,7 @@ def test_a_document_that_cannot_be_is_refused_with_its_line(text: str, message: 
         (".inf", "number", "line 1: x is .inf, and must be a plain number such as 0.60"),
         ("1.5", "integer", "line 1: x is 1.5, and must be a whole number"),
         ("yes", "flag", 'line 1: x is "yes", and must be true or false'),
-        ("2026-13-01", "day", 'line 1: x is 2026-13-01, and must be a date such as 2026-01-31'),
+        ("2026-13-01", "day", "line 1: x is 2026-13-01, and must be a date such as 2026-01-31"),
         ("[1]", "text", "line 1: x is a list, and must be text"),
         ("''", "text", 'line 1: x is "", and must be text'),
     ],
