@@ -98,7 +98,9 @@ def blocks(result: AnalysisResult, text: Text) -> tuple[Block, ...]:
         found.append(Panel(title, facts, f"a{index}") if index == 1 else Fold(title, facts, f"a{index}"))
     for finding in result.findings:
         if not finding.recommendations:
-            found.append(Fold(text.say("Finding for {objective}: {title}", objective=finding.objective, title=finding.title), (Facts(_finding_facts(finding, text)),)))  # fmt: skip
+            title = text.say("Finding for {objective}: {title}", objective=finding.objective, title=finding.title)
+            facts = (Facts(tuple(_finding_facts(finding, text))),)
+            found.append(Fold(title, facts) if found else Panel(title, facts))
     sides = tuple(filter(None, (rejected(result.findings, text), untested(result.findings, text))))
     if sides:
         found.append(Columns(sides))

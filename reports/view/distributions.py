@@ -101,18 +101,40 @@ def _within(known: list[Distribution], result: AnalysisResult, text: Text) -> Bl
         says=text.say("Rings stand at P50, P95 and P99. The axis of values is logarithmic."),
         charts=charts,
         labels=tuple(metric_name(metric) for metric in drawn),
-        legend=(Swatch("series-1", text.say("streamed, or the larger group"), "line"), Swatch("series-2", text.say("not streamed, or the smaller group"), "dash")),
+        legend=_legend(known, drawn, text),
         table=table,
         table_open=True,
     )  # fmt: skip
 
 
+def _drawn(known: list[Distribution], metric: str) -> list[Distribution]:
+    """At most two lines of a metric, the larger group first; all requests together only where nothing tells them apart."""
+    groups = [d for d in known if d.metric == metric and len(d.curve) > 1]
+    apart = [group for group in groups if group.streaming != "all"]
+    return sorted(apart or groups, key=lambda group: -group.n)[:2]
+
+
+def _group_word(streaming: bool | str | None, text: Text) -> str:
+    if streaming == "all":
+        return text.say("all requests")
+    known = {True: text.say("streamed"), False: text.say("not streamed"), None: text.say("not known whether streamed")}
+    return known[None if isinstance(streaming, str) else streaming]
+
+
+def _legend(known: list[Distribution], drawn: list[str], text: Text) -> tuple[Swatch, ...]:
+    """One entry per kind of line; a kind that is the larger group in one chart and the smaller in another has two."""
+    kinds = [(index, group.streaming) for metric in drawn for index, group in enumerate(_drawn(known, metric))]
+    return tuple(
+        Swatch("series-1" if index == 0 else "series-2", _group_word(streaming, text), "line" if index == 0 else "dash")
+        for index, streaming in dict.fromkeys(kinds)
+    )
+
+
 def _curves(groups: list[Distribution], metric: str, result: AnalysisResult, text: Text) -> Lines:
     """One step line per group, the larger one solid; rings at the percentiles; limits that hold for all requests."""
     lines: list[Line] = []
-    apart = [group for group in groups if group.streaming != "all"]
-    for index, group in enumerate(sorted(apart or groups, key=lambda d: -d.n)[:2]):
-        name = text.say("streamed: {word}", word=streaming_word(group.streaming, text))
+    for index, group in enumerate(_drawn(groups, metric)):
+        name = _group_word(group.streaming, text)
         points = [(value, share) for value, share in theme.thinned(group.curve) if value > 0]
         lines.append(
             Line(

@@ -6,8 +6,9 @@ Input: goodput of the result; Text. Output: blocks.
 from __future__ import annotations
 
 from datetime import date
+from itertools import pairwise
 
-from analysis.result import AnalysisResult, Goodput, WaterfallStep
+from analysis.result import AnalysisResult, Goodput, TimePoint, WaterfallStep
 from reports import text as words
 from reports.charts import theme
 from reports.charts.data import Line, Lines, Losses
@@ -98,7 +99,7 @@ def step_words(step: str, text: Text) -> str:
 
 
 def _over_time(good: Goodput, result: AnalysisResult, text: Text) -> Figure:
-    points = theme.thinned(good.series)
+    points = theme.thinned(with_silence(good.series, text))
     times = tuple(wall_clock(point.at, text) for point in points)
     hovers = tuple(
         f"{text.moment(p.at)}<br>{text.say('offered {offered}, good {good} req/s, n {n}', offered=words.number(p.offered), good=words.number(p.good), n=words.count(p.n))}"
@@ -112,7 +113,7 @@ def _over_time(good: Goodput, result: AnalysisResult, text: Text) -> Figure:
             "Widest on {when}: {good} good of {offered} req/s.",
             when=text.moment(worst.at), good=words.number(worst.good), offered=words.number(worst.offered),
         )  # fmt: skip
-    if len(points) < len(good.series):
+    if len(good.series) > theme.POINT_CAP:
         says += " " + text.say(
             "Thinned from {n} to {kept} points.", n=words.count(len(good.series)), kept=words.count(len(points))
         )
@@ -148,6 +149,21 @@ def _over_time(good: Goodput, result: AnalysisResult, text: Text) -> Figure:
             caption=text.say("Mean of the day's points"),
         ),
     )  # fmt: skip
+
+
+def with_silence(series: list[TimePoint], text: Text) -> list[TimePoint]:
+    """The series with zeros at both ends of every stretch without requests, so that no line crosses it."""
+    if len(series) < 3:
+        return series
+    places = [text.local(point.at) for point in series]
+    step = min(after - before for before, after in pairwise(places))
+    filled = [series[0]]
+    for (before, after), point in zip(pairwise(places), series[1:], strict=True):
+        if after - before > step * 3 / 2:
+            edges = dict.fromkeys((before + step, after - step))
+            filled += [TimePoint(edge.isoformat(), 0.0, 0.0, 0) for edge in edges]
+        filled.append(point)
+    return filled
 
 
 def _days(good: Goodput, text: Text) -> tuple[Row, ...]:

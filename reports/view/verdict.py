@@ -65,23 +65,16 @@ def under_title(result: AnalysisResult, text: Text) -> str:
             n=words.count(summary.requests),
             rate=words.whole_share(sampling),
         )
-    if selection.start is not None and selection.end is not None:
-        days = text.days(selection.start, selection.end)
-    else:
-        days = (
-            text.stretch(summary.first, summary.last)
-            if summary.first and summary.last
-            else text.say("no time is known")
-        )
-    parts = [f"{days}, {selection.timezone}", requests]
-    if summary.tenants or summary.users:
-        parts.append(
-            text.say(
-                "{tenants} tenants, {users} users",
-                tenants=words.count(summary.tenants),
-                users=words.count(summary.users),
-            )
-        )
+    zone = selection.timezone
+    if selection.week is not None and selection.start is not None and selection.end is not None:
+        zone = f"{text.days(selection.start, selection.end)}, {zone}"  # without a week the title names the days
+    parts = [zone, requests]
+    people = [
+        text.say("{n} tenants", n=words.count(summary.tenants)) if summary.tenants else "",
+        text.say("{n} users", n=words.count(summary.users)) if summary.users else "",
+    ]
+    if any(people):
+        parts.append(", ".join(filter(None, people)))
     parts += [f"{dimension} = {', '.join(values)}" for dimension, values in sorted(selection.where.items())]
     return " · ".join(parts)
 
