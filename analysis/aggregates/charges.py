@@ -44,7 +44,7 @@ MEASURES: dict[str, pl.Expr] = {  # what is summed: exact integers
     "cost": pl.col("cost_pico"),
     "wasted": pl.col("cost_pico").filter(pl.col("waste").is_not_null()),
     **{name: pl.col(name) for name in TOKENS},
-    **{f"known_{name}": pl.col(name).is_not_null() for name in TOKENS},
+    **{f"known_{name}": pl.col(f"known_{name}") for name in TOKENS},
 }
 GOOD: dict[str, pl.Expr] = {"good": pl.col("requests").filter(pl.col("verdict") == "good")}
 DRIVER_MEASURES: dict[str, pl.Expr] = {
@@ -55,7 +55,15 @@ DRIVER_MEASURES: dict[str, pl.Expr] = {
 
 
 def charge_lines(priced: pl.DataFrame, ledger: Ledger, by: Sequence[str], timezone: str = "UTC") -> pl.DataFrame:
-    """One line per charge, with the dimensions `by` as text.
+    """One line per charge, with the dimensions `by` as text; arguments as for `condensed_lines`."""
+    return _lines(priced, ledger, by, timezone).collect()
+
+
+def condensed_lines(priced: pl.DataFrame, ledger: Ledger, by: Sequence[str], timezone: str = "UTC") -> pl.DataFrame:
+    """Charge lines that agree in everything but their figures as one, so that many tables cost one pass.
+
+    Shape: (groups, columns of the lines without keys and status); figures are sums, `first_ns` and `last_ns` the
+    range of the starts.
 
     Args:
         priced: requests of a selection with the columns of the ledger, and those of the asked dimensions.
@@ -65,6 +73,20 @@ def charge_lines(priced: pl.DataFrame, ledger: Ledger, by: Sequence[str], timezo
     Raises:
         ConfigError: a dimension is not known, neither here nor by any request.
     """
+    keys = [*(f"by_{name}" for name in by), *_KEYS]
+    return (
+        _lines(priced, ledger, by, timezone)
+        .group_by(keys)
+        .agg(
+            *(pl.col(name).cast(pl.Int128).sum() for name in _FIGURES),
+            pl.col("started_ns").min().alias("first_ns"),
+            pl.col("started_ns").max().alias("last_ns"),
+        )
+        .collect(engine="streaming")
+    )
+
+
+def _lines(priced: pl.DataFrame, ledger: Ledger, by: Sequence[str], timezone: str) -> pl.LazyFrame:
     for name in by:
         _check(name, priced)
     dims = [_dimension(name, timezone).alias(f"by_{name}") for name in by]
@@ -75,39 +97,45 @@ def charge_lines(priced: pl.DataFrame, ledger: Ledger, by: Sequence[str], timezo
         pl.col("unpriced").is_not_null().alias("unpriced_request"),
         _waste().alias("waste"),
     )
-    plain = whole.filter(~pl.col("priced_by_call")).with_columns(pl.lit(1, pl.Int64).alias("requests"))
+    plain = whole.filter(~pl.col("priced_by_call")).with_columns(
+        pl.lit(1, pl.Int64).alias("requests"), pl.col("unpriced").is_not_null().alias("counts_unpriced")
+    )
     columns = [*(f"by_{name}" for name in by), *_COLUMNS]
     frames = [_finish(plain, columns)]
     if not ledger.calls.is_empty():
         calls = _call_lines(whole, ledger.calls, by)
         frames.append(_finish(calls, columns))
-    return pl.concat(frames).collect()
+    return pl.concat(frames)
 
 
-_COLUMNS: tuple[str, ...] = (
-    "request_key",
-    "started_ns",
+_KEYS: tuple[str, ...] = (
     "model",
     "provider",
-    "status_class",
     "sampling_rate",
-    "requests",
     "unpriced_request",
     "unpriced",
     "verdict",
     "waste",
     "price_index",
+)
+_FIGURES: tuple[str, ...] = (
+    "requests",
+    "counts_unpriced",  # 1 for the first line of a request with this model and reason
     *TOKENS,
+    *(f"known_{name}" for name in TOKENS),
     "cost_pico",
     *(f"{driver}_pico" for driver in DRIVERS),
     "saved_pico",
     *(f"{meter}_meter" for meter in METERS),
 )
+_COLUMNS: tuple[str, ...] = ("request_key", "started_ns", "status_class", *_KEYS, *_FIGURES)
 
 
 def _finish(lines: pl.LazyFrame, columns: Sequence[str]) -> pl.LazyFrame:
     return lines.with_columns(
-        pl.col("sampling_rate").fill_null(1.0), *(tokens.alias(f"{m}_meter") for m, tokens in meter_tokens().items())
+        pl.col("sampling_rate").fill_null(1.0),
+        *(pl.col(name).is_not_null().alias(f"known_{name}") for name in TOKENS),
+        *(tokens.alias(f"{m}_meter") for m, tokens in meter_tokens().items()),
     ).select(columns)
 
 
@@ -131,6 +159,10 @@ def _call_lines(whole: pl.LazyFrame, calls: pl.DataFrame, by: Sequence[str]) -> 
         .with_columns(
             *(pl.when(~pl.col("unpriced_request")).then(pl.col(c)).alias(c) for c in costs),
             pl.coalesce("_waste", retried).alias("waste"),
+            (
+                pl.col("unpriced").is_not_null()
+                & pl.struct("request_key", "model", "provider", "unpriced").is_first_distinct()
+            ).alias("counts_unpriced"),
         )
     )
 
@@ -143,7 +175,8 @@ def _waste() -> pl.Expr:
 def _dimension(name: str, timezone: str) -> pl.Expr:
     if name in CALENDAR:
         local = pl.from_epoch("started_ns", time_unit="ns").dt.replace_time_zone("UTC").dt.convert_time_zone(timezone)
-        return local.dt.strftime("%Y-%m-%d" if name == "day" else "%Y-%m")
+        day = local.dt.date().cast(pl.String)
+        return day if name == "day" else day.str.slice(0, len("2026-11"))
     return dimension(name)
 
 

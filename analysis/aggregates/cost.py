@@ -15,7 +15,7 @@ import polars as pl
 
 from analysis.aggregates.budgets import budget_lines, last_month, month_forecast, month_range
 from analysis.aggregates.capacity import fleet_hours, gpu_per_million_output_tokens, split
-from analysis.aggregates.charges import DRIVER_MEASURES, GOOD, MEASURES, WASTE, Cube, Key, charge_lines, cube, total
+from analysis.aggregates.charges import DRIVER_MEASURES, GOOD, MEASURES, WASTE, Cube, Key, condensed_lines, cube, total
 from analysis.fleet import Fleet
 from analysis.ledger import DRIVER_METERS, DRIVERS, Ledger, keep_ledger
 from analysis.money import PICO, divide, round_half_even, usd_text
@@ -64,7 +64,7 @@ def costs(
     budgets = ledger.book.budgets
     extra = [*(b.per for b in budgets if b.per), *(name for b in budgets for name, _ in b.where)]
     dims = list(dict.fromkeys([*by, *CUBES, "day", "month", *extra]))
-    lines = charge_lines(priced, ledger, dims, selection.timezone)
+    lines = condensed_lines(priced, ledger, dims, selection.timezone)
     measures = {**MEASURES, **GOOD} if "good_verdict" in priced.columns else MEASURES
     whole = total(lines, {**MEASURES, **DRIVER_MEASURES})
     cubes = {name: cube(lines, [name], measures) for name in CUBES}
@@ -177,14 +177,12 @@ def _unpriced(lines: pl.DataFrame) -> list[UnpricedLine]:
         pl.col("provider").alias("by_provider"),
         pl.col("unpriced").alias("by_reason"),
     )
-    keys = ["model", "provider", "reason"]
-    once = lacking.unique(["request_key", "by_model", "by_provider", "by_reason"], keep="first", maintain_order=True)
-    requests = cube(once, keys, {"requests": pl.col("request_key").is_not_null()})
-    found = cube(lacking, keys, {name: pl.col(name) for name in ("input_tokens", "output_tokens")})
+    figures = ("counts_unpriced", "input_tokens", "output_tokens")
+    found = cube(lacking, ["model", "provider", "reason"], {name: pl.col(name) for name in figures})
     rows = []
     for key, values in found.items():
         model, provider, reason = key
-        count = requests[key]["requests"]
+        count = values["counts_unpriced"]
         noun = "request is" if count == 1 else "requests is"
         says = f"{reason}. The cost of {count:,} {noun} left empty"
         rows.append(UnpricedLine(model, provider, count, values["input_tokens"], values["output_tokens"], says))
@@ -194,7 +192,7 @@ def _unpriced(lines: pl.DataFrame) -> list[UnpricedLine]:
 def _priced_tokens(lines: pl.DataFrame) -> dict[str, int]:
     """Tokens of priced lines: numerator and denominator of a unit cost come from the same rows."""
     return total(
-        lines.filter(pl.col("cost_pico").is_not_null()),
+        lines.filter(~pl.col("unpriced_request")),
         {"input": pl.col("input_tokens"), "output": pl.col("output_tokens")},
     )
 
@@ -232,11 +230,11 @@ def _forecast(lines: pl.DataFrame, month: str | None, selection: Selection) -> s
 
 def _closed(selection: Selection, lines: pl.DataFrame) -> Selection:
     """The selection with its open ends set to the first and behind the last arrival: what a monthly amount is for."""
-    arrivals = lines.get_column("started_ns").drop_nulls()
-    if arrivals.is_empty():
+    first, last = lines.get_column("first_ns").min(), lines.get_column("last_ns").max()
+    if first is None or last is None:
         return selection
-    start = selection.start_ns if selection.start_ns is not None else int(arrivals.min())  # type: ignore[arg-type]
-    end = selection.end_ns if selection.end_ns is not None else int(arrivals.max()) + 1  # type: ignore[arg-type]
+    start = selection.start_ns if selection.start_ns is not None else int(first)  # type: ignore[arg-type]
+    end = selection.end_ns if selection.end_ns is not None else int(last) + 1  # type: ignore[arg-type]
     return selection.within(start, end)
 
 
