@@ -16,11 +16,12 @@ import polars as pl
 
 from analysis.aggregates.blocks import SEED, block_column, drawn_quantiles, drawn_sums, interval_of
 from analysis.aggregates.distribution import PERCENTILES
+from analysis.aggregates.exact import exact_sum
 from analysis.aggregates.figures import OK
 from analysis.aggregates.mix import Counts, split_change
 from analysis.aggregates.significance import benjamini_hochberg, normal_tails
 from analysis.aggregates.slices import STRATUM, at_mix_of, slice_changes, stratum
-from analysis.aggregates.statistics import rank
+from analysis.aggregates.statistics import Interval, Z, rank
 from analysis.aggregates.verdicts import BAD, GOOD, verdict_expr
 from analysis.aggregates.windows import Span
 from analysis.dimensions import matches
@@ -49,9 +50,12 @@ class Side:
 
 @dataclass(frozen=True)
 class _Drawn:
+    """A value with its draws; `floor` is a standard deviation below which its noise cannot be."""
+
     value: float | None
     draws: list[float]
     n: int
+    floor: float = 0.0
 
 
 def compare(
@@ -152,7 +156,9 @@ def _volume(metric: Metric, side: Side) -> _Drawn:
     known = side.rows.with_columns(metric.numerator.alias("_num")).filter(pl.col("_num").is_not_null())
     sums = _sums(known, {"num": _micro("_num")}, side.seed)
     total = int(known.select(_micro("_num").sum()).item() or 0)
-    return _Drawn(total / MICRO / seconds, [num / MICRO / seconds for num in sums["num"].to_list()], known.height)
+    draws = [num / MICRO / seconds for num in sums["num"].to_list()]
+    squares = known.select(exact_sum(pl.col("_num") ** 2)).item()  # of a Poisson stream: arrivals are no fixed number
+    return _Drawn(total / MICRO / seconds, draws, known.height, math.sqrt(squares) / seconds)
 
 
 def _attainment(item: Objective, objectives: Objectives, sides: tuple[Side, Side]) -> Change:
@@ -199,9 +205,8 @@ def _figure_change(metric: Metric, statistic: str, drawn: list[_Drawn]) -> Chang
 
 def _change(metric: str, statistic: str, unit: str, drawn: list[_Drawn]) -> Change:
     current, baseline = drawn
-    known = current.value is not None and baseline.value is not None
     change = current.value - baseline.value if current.value is not None and baseline.value is not None else None
-    paired = [a - b for a, b in zip(current.draws, baseline.draws, strict=False)]
+    interval, p_value = (None, None) if change is None else _noise(change, current, baseline)
     return Change(
         metric=metric,
         statistic=statistic,
@@ -209,25 +214,30 @@ def _change(metric: str, statistic: str, unit: str, drawn: list[_Drawn]) -> Chan
         value=current.value,
         baseline=baseline.value,
         change=change,
-        interval=interval_of(paired) if known and paired else None,
+        interval=interval,
         verdict="unknown",
         mix=None,
         within=None,
         n=current.n,
         n_baseline=baseline.n,
-        p_value=_p_value(change, paired) if known else None,
+        p_value=p_value,
     )
 
 
-def _p_value(change: float | None, draws: list[float]) -> float | None:
-    """Tails of the normal distribution with the spread of the draws; 1 where nothing moved."""
-    if change is None or not draws:
-        return None
-    if change == 0:
-        return 1.0
+def _noise(change: float, current: _Drawn, baseline: _Drawn) -> tuple[Interval | None, float | None]:
+    """Interval and two-sided p-value of a change: tails of the normal distribution with the spread of the draws."""
+    draws = [a - b for a, b in zip(current.draws, baseline.draws, strict=False)]
+    if not draws:
+        return None, None
     mean = math.fsum(draws) / len(draws)
     spread = math.sqrt(math.fsum((draw - mean) ** 2 for draw in draws) / len(draws))
-    return normal_tails(change / spread) if spread > 0 else 0.0
+    floor = math.hypot(current.floor, baseline.floor)
+    interval = interval_of(draws)
+    if floor > spread:
+        spread, interval = floor, (change - Z * floor, change + Z * floor)
+    if change == 0:
+        return interval, 1.0
+    return interval, (normal_tails(change / spread) if spread > 0 else 0.0)
 
 
 def _with_verdicts(changes: list[Change]) -> list[Change]:

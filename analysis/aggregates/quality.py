@@ -59,11 +59,11 @@ class Rule:
     c: Fraction | None
 
     def grade(self, value: float) -> str:
-        if value <= self.a:
+        if value <= float(self.a):
             return "A"
-        if value <= self.b:
+        if value <= float(self.b):
             return "B"
-        return "C" if self.c is None or value <= self.c else "D"
+        return "C" if self.c is None or value <= float(self.c) else "D"
 
 
 @lru_cache(maxsize=1)

@@ -89,7 +89,7 @@ def _add_figures(
 ) -> None:
     metric = BY_ID[item.metric]
     for row in by_key.values():
-        row |= {"n": 0, "value": None, "low": None, "high": None}
+        row |= {"n": 0, "n_figure": 0, "value": None, "low": None, "high": None}
     if metric.kind is Kind.FLEET:
         for key, row in by_key.items():
             _add_fleet_figure(scene, item, dict(zip(keys, key, strict=True)), row)

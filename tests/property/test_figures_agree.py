@@ -1,0 +1,191 @@
+"""Properties of figures and verdicts over generated requests."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analysis.aggregates.attainment import judge
+from analysis.aggregates.mix import split_change
+from analysis.aggregates.stages import stage_shares
+from analysis.aggregates.statistics import quantile, quantile_expr, quantile_ranks, wilson
+from analysis.aggregates.verdicts import verdict_column
+from analysis.metrics.measure import measure
+from analysis.objectives import Objectives, read_objectives
+from tests.support import reference
+from tests.support.builders import frame, request
+
+STATUSES = ("ok", "ok", "ok", "ok", "truncated", "error", "timeout", "shed", "rejected", "cancelled")
+maybe_ms = st.one_of(st.none(), st.integers(0, 9000))
+rows_of = st.builds(
+    lambda **columns: columns,
+    ttft_ms=maybe_ms,
+    e2e_ms=maybe_ms,
+    generation_ms=maybe_ms,
+    output_tokens=st.one_of(st.none(), st.integers(0, 30)),
+    llm_calls=st.one_of(st.none(), st.integers(1, 4)),
+    input_tokens=st.one_of(st.none(), st.integers(0, 40_000)),
+    streaming=st.sampled_from([True, True, False, None]),
+    status=st.sampled_from(STATUSES),
+    at_s=st.integers(0, 7200),
+    sampling_rate=st.sampled_from([1.0, 0.5, 0.05]),
+)
+tables = st.lists(rows_of, min_size=1, max_size=60)
+# few distinct values, so that ties and limits that are hit exactly are common
+values_of = st.lists(st.one_of(st.none(), st.integers(-5, 5).map(float), st.floats(-1e9, 1e9)), max_size=120)
+PATIENT = settings(deadline=None)  # machines that share their cores are slow now and then
+shares = st.sampled_from(["0.01", "0.07", "0.5", "0.9", "0.95", "0.99", "0.999", "1"])
+
+
+def built(table: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [request(i, **columns) for i, columns in enumerate(table)]
+
+
+def objectives(*conditions: tuple[str, int], target: str = "95%", window: str = "") -> Objectives:
+    clauses = ", ".join(f"{{metric: {metric}, threshold: {limit}ms}}" for metric, limit in conditions)
+    return read_objectives(f"objectives: [{{id: x, all_of: [{clauses}], target: {target}, min_requests: 1{window}}}]")
+
+
+@PATIENT
+@given(values_of, shares)
+def test_polars_duckdb_numpy_and_plain_python_agree_on_every_quantile(values: list[float | None], p: str) -> None:
+    series = pl.Series("x", values, dtype=pl.Float64)
+    ours = quantile(series, Fraction(p))
+    assert ours == reference.quantile(values, p)
+    assert series.to_frame().select(quantile_expr("x", Fraction(p))).item() == ours
+    known = [value for value in values if value is not None]
+    if known and p != "0.07":  # its float product may round past the rank, in numpy as in the expression's peers
+        assert ours == np.quantile(np.array(known), float(p), method="inverted_cdf")
+        assert ours == series.quantile(float(p), interpolation="equiprobable")
+        connection = duckdb.connect()
+        sql = f"SELECT quantile_disc(x, {p}) FROM (SELECT unnest($1::DOUBLE[]) AS x)"
+        assert connection.execute(sql, [known]).fetchone() == (ours,)
+        connection.close()
+
+
+@PATIENT
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=200), st.integers(0, 50), shares)
+def test_a_percentile_is_within_a_limit_if_and_only_if_so_many_are(values: list[int], limit: int, p: str) -> None:
+    q = quantile(pl.Series(values, dtype=pl.Float64), Fraction(p))
+    assert q is not None
+    within = sum(value <= limit for value in values)
+    assert (q <= limit) == (Fraction(within, len(values)) >= Fraction(p))
+
+
+@PATIENT
+@given(tables, st.integers(0, 9000), st.sampled_from(["p50", "p95", "p99"]))
+def test_the_verdict_of_a_percentile_is_the_verdict_of_the_share(
+    table: list[dict[str, Any]], limit: int, p: str
+) -> None:
+    rows = measure(frame(built(table)))
+    read = read_objectives(
+        f"objectives: [{{id: x, metric: e2e, threshold: {limit}ms, statistic: {p}, min_requests: 1}}]"
+    )
+    found = judge(rows, read)[0]
+    answers = [row["e2e_ns"] for row in built(table) if row["status_class"] == "ok" and row["e2e_ns"] is not None]
+    if not answers:
+        assert found.verdict == "unknown"
+        return
+    within = sum(ns <= limit * 1_000_000 for ns in answers)
+    kept = Fraction(within, len(answers)) >= Fraction(p[1:]) / 100
+    assert found.verdict == ("met" if kept else "breached")
+    assert found.value is not None
+    assert (found.value <= limit / 1000) == kept
+
+
+@PATIENT
+@given(tables, st.integers(0, 9000), st.integers(0, 500), st.integers(0, 9000))
+def test_verdicts_of_requests_agree_with_the_reference(
+    table: list[dict[str, Any]], ttft: int, tpot: int, e2e: int
+) -> None:
+    rows = built(table)
+    conditions = (("ttft", ttft), ("tpot", tpot), ("e2e", e2e))
+    for chosen in (conditions, conditions[:2], conditions[2:], (("perceived", ttft),)):
+        read = objectives(*chosen)
+        ours = verdict_column(measure(frame(rows)), read.items[0], read.settings).to_list()
+        limits = [(metric, limit / 1000) for metric, limit in chosen]
+        assert ours == [reference.verdict(row, limits) for row in rows]
+
+
+@PATIENT
+@given(tables, st.integers(0, 9000), st.randoms(use_true_random=False))
+def test_counts_add_up_and_no_order_or_split_changes_them(table: list[dict[str, Any]], limit: int, random: Any) -> None:
+    rows = built(table)
+    read = objectives(("ttft", limit), ("e2e", 2 * limit), target="60%", window=", window: 30m")
+    found = judge(measure(frame(rows)), read)[0]
+    assert found.good + found.bad + found.unknown + found.excluded == len(rows)
+    assert {
+        "good": found.good,
+        "bad": found.bad,
+        "unknown": found.unknown,
+        "excluded": found.excluded,
+    } == reference.counts(rows, [("ttft", limit / 1000), ("e2e", 2 * limit / 1000)])
+    assert sum(window.good + window.bad + window.unknown + window.excluded for window in found.windows) == len(rows)
+    assert found.attainment is None or 0 <= found.attainment <= 1
+    random.shuffle(rows)
+    halves = pl.concat([frame(rows[: len(rows) // 2]), frame(rows[len(rows) // 2 :])], rechunk=False)
+    assert judge(measure(halves), read)[0] == found
+
+
+@PATIENT
+@given(tables)
+def test_tpot_agrees_with_the_reference(table: list[dict[str, Any]]) -> None:
+    rows = built(table)
+    assert measure(frame(rows)).get_column("tpot").to_list() == [reference.tpot(row) for row in rows]
+
+
+stage_ms = st.one_of(st.none(), st.integers(0, 2000))
+
+
+@PATIENT
+@given(st.lists(st.tuples(st.integers(0, 8000), stage_ms, stage_ms, stage_ms, stage_ms), min_size=1, max_size=50))
+def test_stages_sum_to_e2e(table: list[tuple[int, int | None, int | None, int | None, int | None]]) -> None:
+    rows = [
+        request(i, e2e_ms=e2e, queue_ms=queue, prefill_ms=prefill, decode_ms=decode, retrieval_ms=retrieval)
+        for i, (e2e, queue, prefill, decode, retrieval) in enumerate(table)
+        if sum(part or 0 for part in (queue, prefill, decode, retrieval)) <= e2e
+    ]
+    shares_of = stage_shares(measure(frame(rows)))
+    assert round(sum(share.seconds for share in shares_of) * 1000) == sum(row["e2e_ns"] for row in rows) // 1_000_000
+    if any(row["e2e_ns"] for row in rows):
+        assert abs(sum(share.share or 0 for share in shares_of) - 1) < 1e-9
+
+
+@PATIENT
+@given(st.integers(1, 5000), st.data())
+def test_a_share_lies_in_its_interval(n: int, data: st.DataObject) -> None:
+    good = data.draw(st.integers(0, n))
+    interval = wilson(good, n)
+    assert interval is not None
+    assert 0 <= interval[0] <= good / n <= interval[1] <= 1
+    low, high = reference.wilson(good, n)
+    assert abs(interval[0] - low) < 1e-9
+    assert abs(interval[1] - high) < 1e-9
+
+
+@PATIENT
+@given(st.integers(1, 20_000), shares)
+def test_the_ranks_of_an_interval_enclose_the_quantile(n: int, p: str) -> None:
+    low, high = quantile_ranks(n, Fraction(p))
+    position = max(1, -(-Fraction(p).numerator * n // Fraction(p).denominator))
+    assert low is None or 1 <= low <= position
+    assert high is None or position <= high <= n
+
+
+counts_of = st.dictionaries(
+    st.sampled_from("abcdef"), st.tuples(st.integers(0, 50), st.integers(0, 50)).map(lambda t: (min(t), max(t)))
+)
+
+
+@PATIENT
+@given(counts_of, counts_of)
+def test_parts_of_a_change_sum_to_it(before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]]) -> None:
+    split = split_change(before, after)
+    if split is not None:
+        assert abs(split.mix + split.within + split.unmatched - split.change) < 1e-9

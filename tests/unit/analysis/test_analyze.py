@@ -1,0 +1,151 @@
+"""The door: one result, deterministic, filtered, with verdicts withheld from damaged data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from analysis.analyze import analyze
+from analysis.objectives import Objectives, default_objectives, read_objectives
+from analysis.prices import default_prices
+from analysis.result import AnalysisResult
+from ingest.schema import NS_PER_S
+from ingest.selection import Selection, week_selection
+from ingest.store.database import Store
+from tests.support.builders import MONDAY_NS, frame, request
+
+NOW = datetime(2026, 3, 9, tzinfo=UTC)
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with Store.open() as opened:
+        yield opened
+
+
+def result(
+    store: Store, selection: Selection | None = None, objectives: Objectives | None = None, **options: Any
+) -> AnalysisResult:
+    return analyze(
+        store, selection or Selection(), objectives=objectives or default_objectives(), prices=default_prices(), now=NOW,
+        **options,
+    )  # fmt: skip
+
+
+def fill(store: Store, n: int = 60, **columns: Any) -> None:
+    given = {
+        "ttft_ms": 500,
+        "tpot_ms": 20,
+        "model": "gpt-4o",
+        "provider": "openai",
+        "user": "u",
+        "cached_input_tokens": 40,
+    }
+    store.append("requests", frame(request(i, at_s=i * 60, **{**given, **columns}) for i in range(n)))
+
+
+def test_the_summary_counts_rows_and_sums_tokens(store: Store) -> None:
+    fill(store)
+    summary = result(store).summary
+    assert (summary.requests, summary.calls, summary.attempts, summary.failed) == (60, 60, 60, 0)
+    assert (summary.input_tokens, summary.cached_input_tokens, summary.output_tokens) == (6000, 2400, 660)
+    assert (summary.first, summary.last) == ("2026-03-02T00:00:00Z", "2026-03-02T00:59:00Z")
+    assert (summary.users, summary.models, summary.by_status) == (1, 1, {"ok": 60})
+    assert summary.cost_usd is not None
+
+
+def test_tokens_of_a_sample_are_divided_by_its_rate(store: Store) -> None:
+    fill(store, sampling_rate=0.1)
+    found = result(store)
+    assert (found.summary.requests, found.summary.requests_estimated, found.summary.output_tokens) == (60, 600.0, 6600)
+    assert "The input is a sample: tokens, costs and rates per second are divided by its sampling rate." in found.notes
+
+
+def test_the_same_store_twice_gives_the_same_bytes(store: Store) -> None:
+    fill(store, queue_ms=5)
+    first, second = (json.dumps(asdict(result(store)), sort_keys=True) for _ in range(2))
+    assert first == second
+
+
+def test_rows_in_another_order_give_the_same_bytes(store: Store) -> None:
+    rows = frame(request(i, at_s=i * 7, ttft_ms=100 + i, tpot_ms=3, user=f"u-{i % 5}") for i in range(200))
+    store.append("requests", rows)
+    with Store.open() as other:
+        shuffled = rows.sample(fraction=1.0, shuffle=True, seed=1)
+        other.append("requests", shuffled.head(70))
+        other.append("requests", shuffled.tail(130))
+        assert json.dumps(asdict(result(other))) == json.dumps(asdict(result(store)))
+
+
+def test_a_week_is_half_open_and_local(store: Store) -> None:
+    fill(store, 3)
+    week = week_selection("2026-W10", "UTC")
+    assert result(store, week).summary.requests == 3
+    assert result(store, week).selection.week == "2026-W10"
+    assert result(store, week).throughput.seconds == 604_800.0
+    assert result(store, Selection(MONDAY_NS + 60 * NS_PER_S, MONDAY_NS + 120 * NS_PER_S)).summary.requests == 1
+    assert result(store, week_selection("2026-W10", "America/New_York")).summary.requests == 0
+
+
+def test_derived_dimensions_filter_too(store: Store) -> None:
+    fill(store, 70)
+    picked = Selection(where=(("hour", "1"), ("cache_state", "hit")))
+    assert result(store, picked).summary.requests == 10
+    assert result(store, Selection(where=(("cache_state", "miss"),))).summary.requests == 0
+
+
+def test_windows_and_hours_are_in_the_zone_of_the_selection(store: Store) -> None:
+    fill(store)
+    hours = result(store, Selection(timezone="Asia/Kolkata")).load.hours
+    assert {(cell.weekday, cell.hour) for cell in hours} == {(1, 5), (1, 6)}
+
+
+def test_nothing_selected_is_a_result_with_its_sentence(store: Store) -> None:
+    found = result(store)
+    assert found.notes == ["No request lies in this selection."]
+    assert (found.summary.requests, found.findings, found.stages, found.comparison) == (0, [], [], None)
+    assert {objective.verdict for objective in found.objectives} == {"unknown"}
+
+
+def test_data_of_grade_d_have_no_verdicts(store: Store) -> None:
+    fill(store, ttft_ms=5000)
+    assert result(store).objectives[0].verdict == "breached"
+    store.put_upload(
+        {"upload_id": "u-1", "name": "a", "state": "done", "received_ns": 0, "n_read": 100, "n_rejected": 40}
+    )
+    found = result(store)
+    assert (found.data_quality.grade, found.findings) == ("D", [])
+    assert {objective.verdict for objective in found.objectives} == {"unknown"}
+    assert found.objectives[0].says.startswith("The data are of grade D, so no verdict is given.")
+    assert found.objectives[0].bad == 60
+
+
+def test_uploads_of_other_weeks_do_not_speak_for_this_one(store: Store) -> None:
+    fill(store, 3)
+    for upload, name in (("u-1", "mine"), ("u-2", "other")):
+        store.put_upload({"upload_id": upload, "name": name, "state": "done", "received_ns": 0, "n_read": 3})
+    assert [line.name for line in result(store, week_selection("2026-W10", "UTC")).data_quality.uploads] == ["mine"]
+    assert [line.name for line in result(store).data_quality.uploads] == ["mine", "other"]
+
+
+def test_a_baseline_in_another_store_is_compared_with(store: Store) -> None:
+    fill(store, 300, ttft_ms=900)
+    with Store.open() as before:
+        fill(before, 300)
+        found = result(store, baseline=(before, Selection()))
+    assert found.comparison is not None
+    assert found.selection.compare_with == found.comparison.title == "All requests"
+    p50 = next(one for one in found.comparison.changes if (one.metric, one.statistic) == ("ttft", "p50"))
+    assert (p50.value, p50.baseline, p50.verdict) == (0.9, 0.5, "worse")
+
+
+def test_a_breach_has_findings_and_a_healthy_service_none(store: Store) -> None:
+    fill(store, 300, queue_ms=100, prefill_ms=400, decode_ms=200)
+    assert result(store).findings == []
+    read = read_objectives("objectives: [{id: q, metric: ttft, threshold: 100ms, target: 95%}]")
+    assert {finding.objective for finding in result(store, objectives=read).findings} == {"q"}
