@@ -20,7 +20,7 @@ from ingest.formats.contract import RawReject, Source
 
 MAX_BYTES = 64 * 1024 * 1024  # of one line or element, as reject reason line_too_long says
 CHUNK_BYTES = 1 << 20
-LINES_TRIED = 4  # a document starts with lines that are no values; a file of lines may start with a bad one
+LINES_TRIED = 4  # a document may hold a line that is a value by itself; a file of lines may start with a bad one
 
 Path = tuple[str, ...]  # keys from the top; "[]" stands for every index of an array, "*" for every key
 
@@ -77,12 +77,12 @@ def json_rows(source: Source, *paths: Path) -> Iterator[Row | RawReject]:
 
 
 def _is_by_line(stream: IO[bytes]) -> bool:
-    """Whether there is more than one line and one of the first is an object (or array of objects) by itself."""
+    """Whether there is more than one line, and the first, or half of the first, is an object (or array) by itself."""
     lines: list[bytes] = []
     while len(lines) < LINES_TRIED and (line := stream.readline(MAX_BYTES + 1)):
         if stripped := line.strip(_BLANK + b"\xef\xbb\xbf"):
             lines.append(stripped)
-    return len(lines) > 1 and any(_is_value(line) for line in lines)
+    return len(lines) > 1 and (_is_value(lines[0]) or 2 * sum(map(_is_value, lines)) >= len(lines))
 
 
 def _is_value(line: bytes) -> bool:

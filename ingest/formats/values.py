@@ -130,9 +130,7 @@ def real(value: object) -> float | None:
 
 def flag(value: object) -> bool | None:
     """The value as a claim: true, false, or their spellings as text."""
-    if isinstance(value, bool):
-        return value
-    word = value.strip().lower() if isinstance(value, str) else value
+    word = str(value).strip().lower()
     if word in ("true", "1", "yes"):
         return True
     return False if word in ("false", "0", "no") else None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tests.support.readers import DATA, rejects, requests, told_format
+import pytest
+
+from ingest.errors import UnusableFormat
+from tests.support.readers import DATA, rejects, requests, rows, told_format
 
 
 def test_starts_are_counted_from_the_end_of_the_run() -> None:
@@ -82,3 +85,8 @@ def test_a_run_without_arrays_is_set_apart_among_others() -> None:
 def test_a_torn_end_costs_one_row() -> None:
     path = DATA / "bench_serve" / "torn.json"
     assert rejects(path) == [("torn_line", 1)]
+
+
+def test_a_run_without_arrays_alone_is_refused_with_the_way_out() -> None:
+    with pytest.raises(UnusableFormat, match="Run the benchmark with --save-detailed"):
+        rows(DATA / "bench_serve" / "summary.json")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ingest.formats.contract import RawSpan
 from tests.support.readers import DATA, rejects, spans, told_format
 
@@ -52,3 +54,8 @@ def test_a_torn_trace_keeps_its_whole_spans() -> None:
     path = DATA / "jaeger" / "torn.json"
     assert rejects(path) == [("torn_line", 28)]
     assert len(spans(path)) == 1
+
+
+def test_a_bare_trace_tells_what_the_answer_of_the_api_tells() -> None:
+    whole, bare = (spans(DATA / "jaeger" / f"{name}.json") for name in ("good", "bare"))
+    assert [replace(span, line=None) for span in bare] == [replace(span, line=None) for span in whole]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ingest.formats.contract import RawSpan
 from tests.support.readers import DATA, rejects, spans, told_format
 
@@ -160,3 +162,8 @@ def test_a_torn_end_costs_one_row() -> None:
     path = DATA / "langfuse" / "observations_torn.jsonl"
     assert rejects(path) == [("torn_line", 2)]
     assert len(spans(path)) == 1
+
+
+def test_a_table_tells_what_the_lines_tell() -> None:
+    lines, table = (spans(DATA / "langfuse" / f"observations.{kind}") for kind in ("jsonl", "csv"))
+    assert [replace(span, line=None) for span in table] == [replace(span, line=None) for span in lines]

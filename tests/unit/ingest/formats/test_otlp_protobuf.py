@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from ingest.formats.contract import RawSpan
-from tests.support.readers import DATA, rejects, spans, told_format
+from pathlib import Path
+
+import pytest
+
+from ingest.formats.contract import RawReject, RawSpan
+from tests.support.readers import DATA, rejects, rows, spans, told_format
 
 
 def test_big_endian_lengths_are_read() -> None:
@@ -44,3 +48,19 @@ def test_a_torn_message_is_one_reject_and_its_neighbor_is_read() -> None:
     path = DATA / "otlp_protobuf" / "torn.binpb"
     assert rejects(path) == [("torn_line", None)]
     assert len(spans(path)) == 1
+
+
+@pytest.mark.parametrize("file", ["delimited.binpb", "bare.binpb", "zstd_each.bin"])
+def test_every_framing_tells_the_same_spans(file: str) -> None:
+    assert told_format(DATA / "otlp_protobuf" / file) == "otlp_protobuf"
+    assert spans(DATA / "otlp_protobuf" / file) == spans(DATA / "otlp_protobuf" / "fixed.binpb")
+
+
+def test_a_broken_message_in_the_middle_costs_no_neighbor(tmp_path: Path) -> None:
+    good = (DATA / "otlp_protobuf" / "fixed.binpb").read_bytes()
+    length = int.from_bytes(good[:4], "big") + 4
+    broken = good[:length] + b"\0\0\0\x05\x0a\x7fbad" + good[length:]
+    (tmp_path / "a.binpb").write_bytes(broken)
+    found = rows(tmp_path / "a.binpb")
+    assert [type(row).__name__ for row in found] == ["RawSpan", "RawReject", "RawSpan"]
+    assert found[1] == RawReject(None, length, "bad_value", "0a7f626164")
