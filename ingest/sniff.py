@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ingest.errors import ConfigError, UnknownFormat
+import polars as pl
+
+from ingest.errors import ConfigError, UnknownFormat, UnreadableInput
 from ingest.formats.contract import HEAD_BYTES, Format, Head, Shape, Source
 from ingest.unpack import Damage
 
@@ -38,10 +40,20 @@ def read_head(source: Source) -> Head:
         UnreadableInput: it unpacks to nothing that is whole.
     """
     data = _start(source)
+    if data.startswith(b"PAR1"):
+        return Head(source.name, "parquet", data, columns=_parquet_columns(source))
     encoding = encoding_of(data)
     if encoding != "utf-8":
         data = data[: len(data) // 2 * 2].decode(encoding, "replace").encode("utf-8")
     return head_of(source.name, data.removeprefix(BOM))
+
+
+def _parquet_columns(source: Source) -> tuple[str, ...]:
+    try:
+        return tuple(pl.read_parquet_schema(source.path))
+    except (pl.exceptions.ComputeError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise UnreadableInput(f"{source.name} begins as a Parquet file and is none: {reason}") from error
 
 
 def source_encoding(source: Source) -> str:

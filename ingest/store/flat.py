@@ -7,51 +7,16 @@ where there are any. Nothing is held in Python but the refused rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from duckdb import DuckDBPyConnection
 
 from ingest.schema import REPLICA_HOURS
 from ingest.store import flat_rows, flat_source
-from ingest.store.flat_source import Columns, FlatFile, attribute_sql, column_sql, relation, text_sql
-from ingest.store.flat_sql import FACTOR, FIELDS, Input, Plan, TimeForm, fields_layer, name, text
-
-
-@dataclass(frozen=True)
-class FlatColumn:
-    """One source column as told by a format or mapping: the field it gives, names, unit (see formats.contract)."""
-
-    field: str
-    names: tuple[str, ...]
-    unit: str = ""
-    is_zero_absent: bool = False
-    prefix: str = ""
-
-
-@dataclass(frozen=True)
-class FlatMeaning:
-    """What the columns of a file mean.
-
-    `columns`: best first within a field. `attributes`: names kept as JSON. `dimensions`: dimension -> column name.
-    `constants`: field -> text that is the same in every row. `identity`: columns that tell requests apart.
-    """
-
-    columns: tuple[FlatColumn, ...]
-    source: str
-    upload_id: str
-    now_ns: int
-    table: Literal["requests", "replica_hours"] = "requests"
-    key: Literal["trace", "row"] = "row"
-    vantage: str | None = None
-    generation_basis: str = "last_token"
-    sampling_rate: float = 1.0
-    timezone: str = "UTC"
-    attributes: tuple[str, ...] = ()
-    dimensions: Mapping[str, str] = field(default_factory=dict)
-    constants: Mapping[str, str] = field(default_factory=dict)
-    identity: tuple[str, ...] = ()
+from ingest.store.flat_plan import FlatColumn, FlatMeaning, Layout
+from ingest.store.flat_source import Columns, FlatFile, relation
+from ingest.store.flat_sql import Plan, fields_layer, name, text
 
 
 @dataclass(frozen=True)
@@ -86,37 +51,17 @@ class _Load:
         self.file = file
         self.columns = columns
         self.meaning = meaning
-        self.found = [(column, key) for column in meaning.columns for key in column.names if self._has(key)]
-        tops = [self._top(key) for _, key in self.found]
-        others = (*meaning.attributes, *meaning.dimensions.values(), *meaning.identity)
-        tops += [key for key in others if key in columns.counts]
-        self.tops = list(dict.fromkeys(tops))
-        directs = {key for _, key in self.found if key in columns.counts} | set(meaning.identity)
-        self.nested = [
-            key
-            for key in self.tops
-            if key in meaning.attributes or (key not in directs and key not in meaning.dimensions.values())
-        ]
-
-    def _has(self, key: str) -> bool:
-        return key in self.columns.counts or key.partition(".")[0] in self.columns.counts
-
-    def _top(self, key: str) -> str:
-        return key if key in self.columns.counts else key.partition(".")[0]
+        self.layout = Layout(file, columns, meaning)
 
     def run(self) -> FlatCounts:
-        if not self.tops:
+        if not self.layout.tops:
             return FlatCounts(self.columns.n_rows, 0, 0, self.columns.n_rows, columns=self.columns)
         rejects_table = f"refused_{self.meaning.upload_id.replace('-', '')[:24]}" if self.file.kind == "csv" else ""
-        facts_from = relation(self.file, self.tops, self.nested, rejects_table=rejects_table)
-        times = [(column, key) for column, key in self.found if FIELDS[column.field] == "time"]
-        every = self._all_columns() if self.file.kind == "csv" else "1"  # the CSV reader checks only what is read
-        n_rows, facts = flat_source.time_facts(
-            self.cursor, facts_from, [self._sql(key) for _, key in times], self.meaning.now_ns, every
-        )
+        facts = self.layout.facts(self.cursor, rejects_table)
+        n_rows = facts.n_rows
         n_parser = self._parser_rejects(rejects_table)
-        forms = {key: fact.form(self.meaning.timezone) for (_, key), fact in zip(times, facts, strict=True)}
-        plan = self._plan(forms)
+        forms = {key: fact.form(self.meaning.timezone) for key, fact in facts.times.items()}
+        plan = self.layout.plan(forms, facts.natives)
         accepted, duplicate, rejected = self._insert(plan, n_rows)
         return FlatCounts(
             n_read=n_rows + n_parser,
@@ -128,51 +73,11 @@ class _Load:
             naive_times=tuple(key for key, form in forms.items() if form.has_texts and form.zones != "all"),
             clockless=tuple(
                 (key, fact.low, fact.high)
-                for (_, key), fact in zip(times, facts, strict=True)
+                for key, fact in facts.times.items()
                 if fact.n_numbers and forms[key].unit is None
             ),
             columns=self._counted(n_rows),
             plan=plan,
-        )
-
-    def _sql(self, key: str) -> str:
-        return column_sql(self.file, self.columns, key, self.nested)
-
-    def _all_columns(self) -> str:
-        return f"concat({', '.join(text_sql(self._sql(key)) for key in self.tops)}, '')"
-
-    def _plan(self, forms: Mapping[str, TimeForm]) -> Plan:
-        inputs = []
-        for column, key in self.found:
-            kind = FIELDS[column.field]
-            sql = text_sql(self._sql(key)) if kind in ("text", "bool", "time") else self._sql(key)
-            if column.prefix:
-                sql = f"{text(column.prefix)} || {sql}"
-            unit = column.unit if column.unit in FACTOR else "s"
-            inputs.append(Input(sql, column.field, unit, column.is_zero_absent, forms.get(key)))
-        if self.meaning.identity and set(self.meaning.identity) <= set(self.columns.counts):
-            parts = ", ".join(f"coalesce({text_sql(self._sql(key))}, '')" for key in self.meaning.identity)
-            inputs.append(Input(f"concat_ws('/', {parts})", "identity"))
-        attributes = {
-            key: attribute_sql(self.file, key) for key in self.meaning.attributes if key in self.columns.counts
-        }
-        dimensions = {
-            dimension: text_sql(self._sql(key)) for dimension, key in self.meaning.dimensions.items() if self._has(key)
-        }
-        return Plan(
-            relation=relation(self.file, self.tops, self.nested),
-            inputs=tuple(inputs),
-            source=self.meaning.source,
-            upload_id=self.meaning.upload_id,
-            key=self.meaning.key,
-            now_ns=self.meaning.now_ns,
-            sampling_rate=self.meaning.sampling_rate,
-            vantage=self.meaning.vantage,
-            generation_basis=self.meaning.generation_basis,
-            attributes=attributes,
-            dimensions=dimensions,
-            constants=self.meaning.constants,
-            has_gaps=not self.columns.is_uniform,
         )
 
     def _insert(self, plan: Plan, n_rows: int) -> tuple[int, int, int]:
@@ -248,9 +153,18 @@ class _Load:
         return _one(self.cursor, "SELECT count(*) FROM parser_rejects")
 
     def _no_numbers(self, plan: Plan) -> int:
+        """How many NaN and infinite values there are; Parquet can have them in floating-point columns alone."""
         if not self.columns.has_no_numbers:
             return 0
-        columns = [item.sql for item in plan.inputs if item.kind in ("int", "float", "money", "duration")]
+        floating = {key for key, kind in self.columns.types.items() if kind in ("FLOAT", "DOUBLE")}
+        columns = []
+        for item in plan.inputs:
+            if item.kind not in ("int", "float", "money", "duration"):
+                continue
+            if item.sql.strip('"') in floating:
+                columns.append(f"CASE WHEN isfinite({item.sql}) THEN '' ELSE 'nan' END")
+            elif self.file.kind != "parquet" or item.sql.startswith("CAST"):
+                columns.append(item.sql)
         return flat_source.count_no_numbers(self.cursor, plan.relation, columns)
 
     def _counted(self, n_rows: int) -> Columns:
@@ -302,3 +216,15 @@ def row_texts(cursor: DuckDBPyConnection, file: FlatFile, numbers: Sequence[int]
 def _one(cursor: DuckDBPyConnection, sql: str, parameters: Sequence[object] = ()) -> int:
     rows = cursor.execute(sql, list(parameters)).fetchall()
     return int(rows[0][0]) if rows and rows[0][0] is not None else 0
+
+
+__all__ = [
+    "FlatColumn",
+    "FlatCounts",
+    "FlatMeaning",
+    "hours_select",
+    "load_flat",
+    "parser_rejects",
+    "refused",
+    "row_texts",
+]

@@ -7,9 +7,10 @@ a table of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal
 
 import duckdb
@@ -90,9 +91,9 @@ def read_columns(cursor: DuckDBPyConnection, file: FlatFile) -> Columns:
 
 def _json_columns(cursor: DuckDBPyConnection, file: FlatFile) -> Columns:
     odd = "contains(json, 'NaN') OR contains(json, 'Infinity')"
-    shapes = cursor.execute(
-        f"SELECT any_value(ks), count(*), bool_or(odd) FROM (SELECT CASE WHEN json_type(json) = 'OBJECT' "
-        f"THEN json_keys(json) END AS ks, {odd} AS odd FROM {_objects(file)}) GROUP BY hash(ks)"
+    shapes = cursor.execute(  # the keys of what is no object are an empty list
+        f"SELECT any_value(ks), count(*), bool_or(odd) FROM (SELECT json_keys(json) AS ks, {odd} AS odd "
+        f"FROM {_objects(file)}) GROUP BY hash(ks)"
     ).fetchall()
     counts: dict[str, int] = {}
     for keys, count, _ in shapes:
@@ -138,10 +139,15 @@ def relation(
     *,
     rejects_table: str = "",
     numbered: bool = False,
+    natives: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """FROM item of the given columns; `nested` are read as JSON. `numbered` adds `rn`, the record's number from 1."""
+    """FROM item of the given columns; `nested` are read as JSON, `natives` in their type, all others as text.
+
+    `numbered` adds `rn`, the record's number from 1.
+    """
     if file.kind == "json":
-        listed = ", ".join(f"{text(key)}: '{'JSON' if key in nested else 'VARCHAR'}'" for key in columns)
+        types = dict.fromkeys(columns, "VARCHAR") | dict.fromkeys(nested, "JSON") | dict(natives)
+        listed = ", ".join(f"{text(key)}: '{types[key]}'" for key in columns)
         item = (
             f"read_json({text(file.path)}, format = 'newline_delimited', ignore_errors = true{_packing(file)}"
             f"{_size(file)}, columns = {{{listed}}})"
@@ -233,12 +239,19 @@ class TimeFacts:
 
 
 def time_facts(
-    cursor: DuckDBPyConnection, from_item: str, columns: Sequence[str], now_ns: int, every: str = "1"
-) -> tuple[int, list[TimeFacts]]:
-    """Number of rows, and the facts of each time column (SQL of its text), from one reading.
+    cursor: DuckDBPyConnection,
+    from_item: str,
+    columns: Sequence[str],
+    now_ns: int,
+    *,
+    every: str = "1",
+    counted: Sequence[str] = (),
+) -> tuple[int, list[TimeFacts], list[int]]:
+    """Number of rows, facts of each time column (SQL of its text), number of known values; from one reading.
 
     Args:
         every: SQL that makes the reader look at every column that is used.
+        counted: columns whose known values are counted.
     """
     selects = [f"count({every})"]
     for sql in columns:
@@ -257,14 +270,15 @@ def time_facts(
             f"min({number}) FILTER (isfinite({number}))",
             f"max({number}) FILTER (isfinite({number}))",
         ]
+    selects += [f"count({column})" for column in counted]
     row = cursor.execute(f"SELECT {', '.join(selects)} FROM {from_item}").fetchall()[0]
     facts = []
-    for start in range(1, len(row), 10):
+    for start in range(1, 1 + 10 * len(columns), 10):
         part = row[start : start + 10]
         facts.append(
             TimeFacts(part[0], part[1], part[2], part[3], dict(zip(FACTOR, part[4:8], strict=True)), part[8], part[9])
         )
-    return int(row[0]), facts
+    return int(row[0]), facts, [int(count) for count in row[1 + 10 * len(columns) :]]
 
 
 def count_no_numbers(cursor: DuckDBPyConnection, from_item: str, columns: Sequence[str]) -> int:

@@ -93,6 +93,7 @@ class Input:
     unit: str = ""
     is_zero_absent: bool = False
     time: TimeForm | None = None
+    is_native: bool = False  # the SQL has the kind's type already
 
     @property
     def kind(self) -> Kind:
@@ -147,6 +148,8 @@ def present(sql: str) -> str:
 def typed(item: Input) -> str:
     """SQL of the typed value of one source column; null where it is none."""
     sql = item.sql
+    if item.is_native and item.kind != "float":
+        return f"nullif({sql}, 0)" if item.is_zero_absent else sql
     value = {
         "text": lambda: _text_value(item),
         "int": lambda: f"try_cast({sql} AS BIGINT)",
@@ -274,9 +277,11 @@ def _bad(plan: Plan) -> str:
     """Whether a number, flag or instant is written that is none."""
     clauses = [
         f"CASE WHEN v{number} IS NULL AND r{number} IS NOT NULL THEN "
-        f"lower(trim(r{number})) NOT IN {words()}{_or_zero(item, number)} ELSE false END"
+        f"lower(trim(CAST(r{number} AS VARCHAR))) NOT IN {words()}{_or_zero(item, number)} ELSE false END"
         for number, item in enumerate(plan.inputs)
-        if item.kind != "text" and not (item.time is not None and item.time.has_numbers and item.time.unit is None)
+        if item.kind != "text"
+        and not item.is_native
+        and not (item.time is not None and item.time.has_numbers and item.time.unit is None)
     ]
     return f"({' OR '.join(clauses)})" if clauses else "false"
 
