@@ -522,6 +522,8 @@ class CostRow:
     wasted_usd: str | None
     good_requests: int | None = None
     cost_per_1k_good_usd: str | None = None
+    gpu_used_usd: str | None = None  # its share of the replicas' busy time
+    gpu_usd: str | None = None  # its share of the whole bill for replicas, idle time included
 
 
 @dataclass(frozen=True)
@@ -606,6 +608,7 @@ class Costs:
     forecast_month_usd: str | None = None  # the last month of the selection at the selection's pace
     forecast_month: str | None = None
     utilization: float | None = None  # busy over up seconds of replica hours
+    gpu_unallocated_usd: str | None = None  # replica hours of models that no request names
     other: list[OtherCostLine] = field(default_factory=list)
     budgets: list[BudgetLine] = field(default_factory=list)
 

@@ -17,7 +17,7 @@ from fractions import Fraction
 import polars as pl
 
 from analysis.fleet import Fleet, ReplicaRate
-from analysis.money import PICO, apportion
+from analysis.money import PICO
 from ingest.selection import Selection
 
 _HOUR_NS = 3_600_000_000_000
@@ -197,10 +197,16 @@ def gpu_per_million_output_tokens(hours: pl.DataFrame | None, output_tokens: dic
 
 
 def split(total: int, weights: dict[tuple[str | None, ...], int]) -> dict[tuple[str | None, ...], int]:
-    """The total in parts that are in proportion to the weights and add up to it; equal parts if all weigh 0."""
-    whole = sum(weights.values())
+    """The total in parts that are in proportion to the weights and add up to it; equal parts if all weigh 0.
+
+    Largest remainder, ties to the earlier key; whole numbers all the way, for there may be many keys.
+    """
     if not weights:
         return {}
-    if whole == 0:
-        return apportion({key: Fraction(total, len(weights)) for key in weights}, total)
-    return apportion({key: Fraction(total * weight, whole) for key, weight in weights.items()}, total)
+    if not any(weights.values()):
+        weights = dict.fromkeys(weights, 1)
+    whole = sum(weights.values())
+    parts = {key: divmod(total * weight, whole) for key, weight in weights.items()}
+    left = total - sum(part for part, _ in parts.values())
+    luckier = set(sorted(parts, key=lambda key: -parts[key][1])[:left])
+    return {key: part + (key in luckier) for key, (part, _) in parts.items()}

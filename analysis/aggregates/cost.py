@@ -13,6 +13,7 @@ from fractions import Fraction
 
 import polars as pl
 
+from analysis.aggregates.allocation import GpuShare, GpuShares
 from analysis.aggregates.budgets import budget_lines, last_month, month_forecast, month_range
 from analysis.aggregates.capacity import fleet_hours, gpu_per_million_output_tokens, split
 from analysis.aggregates.charges import DRIVER_MEASURES, GOOD, MEASURES, WASTE, Cube, Key, condensed_lines, cube, total
@@ -71,6 +72,7 @@ def costs(
     rows = cubes[by[0]] if len(by) == 1 and by[0] in cubes else cube(lines, list(by), measures)
     hours = fleet_hours(replica_hours, selection, fleet, priced)
     gpu, idle, utilization = _capacity(hours)
+    shares = GpuShares(hours, lines, priced)
     known = whole["priced"] > 0
     cost = whole["cost"]
     wasted = _wasted(lines)
@@ -80,8 +82,8 @@ def costs(
     return Costs(
         currency="USD",
         by=list(by),
-        rows=cost_rows(rows, by),
-        cubes={name: cost_rows(cubes[name], [name]) for name in CUBES},
+        rows=cost_rows(rows, by, shares.by(by)),
+        cubes={name: cost_rows(cubes[name], [name], shares.by([name])) for name in CUBES},
         total_usd=usd_text(cost) if known else None,
         unattributed_usd=usd_text(cubes["user"].get((None,), {}).get("cost", 0)) if known else None,
         wasted_usd=usd_text(sum(wasted.values())) if known else None,
@@ -103,23 +105,24 @@ def costs(
         },
         source_stated_usd=_source_stated(priced),
         price_book=ledger.book.title,
-        notes=_notes(lines, ledger, whole),
+        notes=sorted({*_notes(lines, ledger, whole), *shares.notes}),
         saved_usd=usd_text(whole["saved_pico"]) if known else None,
         forecast_month=forecast_month if known else None,
         forecast_month_usd=_forecast(lines, forecast_month, closed) if known else None,
         utilization=utilization,
+        gpu_unallocated_usd=None if gpu is None else usd_text(shares.unallocated),
         other=_other(fleet, rows, by, closed),
         budgets=budget_lines(lines, budgets, closed),
     )
 
 
-def cost_rows(sums: Cube, by: Sequence[str]) -> list[CostRow]:
+def cost_rows(sums: Cube, by: Sequence[str], gpu: dict[Key, GpuShare]) -> list[CostRow]:
     """Rows of a table: the dearest first, then by key, unknown values last."""
     order = sorted(sums.items(), key=lambda item: (-item[1]["cost"], [(v is None, v or "") for v in item[0]]))
-    return [_row(key, values, by) for key, values in order]
+    return [_row(key, values, by, gpu.get(key)) for key, values in order]
 
 
-def _row(key: Key, values: dict[str, int], by: Sequence[str]) -> CostRow:
+def _row(key: Key, values: dict[str, int], by: Sequence[str], gpu: GpuShare | None) -> CostRow:
     priced = values["priced"] > 0
     good = values.get("good")
 
@@ -138,6 +141,8 @@ def _row(key: Key, values: dict[str, int], by: Sequence[str]) -> CostRow:
         wasted_usd=usd_text(values["wasted"]) if priced else None,
         good_requests=good,
         cost_per_1k_good_usd=_per(values["cost"], good, 1_000) if priced and good is not None else None,
+        gpu_used_usd=None if gpu is None or gpu.used is None else usd_text(gpu.used),
+        gpu_usd=None if gpu is None else usd_text(gpu.whole),
     )
 
 
@@ -286,4 +291,4 @@ def _notes(lines: pl.DataFrame, ledger: Ledger, whole: dict[str, int]) -> list[s
         notes.append("sampled input: requests, tokens and amounts are divided by the sampling rate, and are estimates")
     if whole["unpriced_requests"]:
         notes.append(f"{whole['unpriced_requests']:,} of {whole['requests']:,} requests have no cost; sums lack them")
-    return sorted(set(notes))
+    return notes
