@@ -25,6 +25,7 @@ STAGES = {"model": "cost_model", "input": "cost_input", "cached": "cost_cache", 
 CAUSES = {"model": "mix_shift", "input": "mix_shift", "cached": "config", "output": "mix_shift"}
 SEARCHED = ("scenario", "tenant", "user", "requested_model", "model", "region", "route", "deployment_version")
 PICO = 1e12
+EXPLAINED = 0.4  # of the change; four factors that share it alike would have a quarter each
 IDLE_BUSY = 0.4  # busy share below which capacity idles (KB-42)
 SURVIVOR_FAILURES = 0.03  # share of failures beyond the normal from which success-only means are not trusted
 
@@ -38,13 +39,13 @@ def mean_cost(scene: Scene, goal: Goal, settings: CauseSettings) -> Candidate | 
     before, now = _factors(normal, weight=True), _factors(inside, weight=False)
     terms = _shapley(before, now, _prices(pl.concat([normal.drop("w"), inside])))
     leading = max(FACTORS, key=lambda name: terms[name])
-    if terms[leading] <= 0:
-        return None
+    mean_now, mean_before = mean(inside, "value"), weighted_mean(normal, "value")
+    if terms[leading] <= 0 or terms[leading] < EXPLAINED * (mean_now - mean_before):
+        return None  # tokens do not explain the spend: a price moved, or a count that the charge rests on is missing
     rows = _excess(scene)
     dims = [name for name in SEARCHED if name in scene.rows.dimensions]
     found = concise_slice(rows, dims, settings) if rows.height else None
     pairs = found.pairs if found is not None else ()
-    mean_now, mean_before = mean(inside, "value"), weighted_mean(normal, "value")
     return Candidate(
         id=STAGES[leading],
         cause=CAUSES[leading],

@@ -14,11 +14,11 @@ import polars as pl
 from analysis.aggregates.verdicts import verdict_column
 from analysis.causes.explain import Explained, Investigation, agree
 from analysis.causes.finding import findings_of
-from analysis.causes.goal import Goal, goals_of, population
+from analysis.causes.goal import goals_of, population
 from analysis.causes.rows import prepare
-from analysis.causes.scene import outside, scene_of
+from analysis.causes.scene import quiet_part, scene_of
 from analysis.causes.settings import CauseSettings
-from analysis.causes.window import Episode, Interval, episodes, incident_intervals
+from analysis.causes.window import Episode, episodes, incident_intervals
 from analysis.objectives import Objective
 from analysis.result import Finding, ObjectiveResult
 from analysis.rules.catalog import Catalog, built_in
@@ -57,7 +57,9 @@ def diagnose(
     end_s = (rows.end_ns - rows.start_ns) / NS_PER_S
     goals = goals_of(broken, rows.start_ns, end_s)
     intervals = {goal.id: incident_intervals(population(rows, goal), goal, end_s, settings) for goal in goals}
-    quiet = outside(rows, _taken(goals, intervals), settings)
+    timed = [goal for goal in goals if goal.kind != "capacity" and goal.per is None]
+    incidents = [(found.start, found.end) for goal in timed for found in intervals[goal.id]]
+    quiet = quiet_part(rows, incidents, [window for goal in timed for window in goal.windows], settings)
     earlier = prepare(baseline) if baseline is not None and baseline.height else None
     explained: list[tuple[Episode, Explained, Investigation]] = []
     for episode in episodes([(goal, intervals[goal.id][0]) for goal in goals], settings):
@@ -68,17 +70,6 @@ def diagnose(
     order = {goal.id: index for index, goal in enumerate(goals)}
     explained.sort(key=lambda item: order[item[1].goal.id])
     return findings_of(explained, catalog or built_in(), settings)
-
-
-def _taken(goals: Sequence[Goal], intervals: dict[str, tuple[Interval, ...]]) -> list[tuple[float, float]]:
-    """Times that are no baseline: every breached window and incident that is shorter than the whole."""
-    taken = []
-    for goal in goals:
-        if goal.kind == "capacity" or goal.per is not None:
-            continue
-        taken += list(goal.windows)
-        taken += [(interval.start, interval.end) for interval in intervals[goal.id]]
-    return taken
 
 
 def _with_flags(

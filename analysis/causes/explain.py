@@ -172,7 +172,7 @@ class Investigation:
             ranked = self.ranked(inside)
             return [Explanation(candidate.stage, candidate, score) for candidate, score in ranked[:1]]
         cause = cost_causes.mean_cost(self.scene, goal, self.settings)
-        return [Explanation(cause.stage, cause, 1.0)] if cause is not None else []
+        return [Explanation(cause.stage if cause is not None else "cost_input", cause, 1.0)]
 
     def _capacity(self, goal: Goal) -> list[Explanation]:
         idle = cost_causes.idle_capacity(self.scene, goal, self.scene.replica_hours)

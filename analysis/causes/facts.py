@@ -260,7 +260,11 @@ def _behind_long(bad: pl.DataFrame, scene: Scene) -> float | None:
     )
     if long.height == 0:
         return 0.0
-    joined = short.select("replica", "at").sort("at").join_asof(long.with_columns(since="at"), on="at", by="replica")
+    joined = (
+        short.select("replica", "at")
+        .sort("at")
+        .join_asof(long.with_columns(since="at"), on="at", by="replica", check_sortedness=False)
+    )
     return known((joined["until"] > joined["at"]).fill_null(value=False).mean())
 
 

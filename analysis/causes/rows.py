@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from analysis.causes.figures import number
+from analysis.causes.in_flight import MIN_RATE, counted_batch
 from ingest.schema import NS_PER_S, REQUESTS, STAGES
 
 FAILED = ("error", "timeout", "shed", "truncated")
@@ -75,6 +77,7 @@ class Rows:
     start_ns: int
     end_ns: int
     sampling_rate: float
+    batch_basis: str | None  # measured by a source, counted from starts and ends, or None
 
     def lacks(self, name: str) -> bool:
         """Whether a column is empty, or one that the schema does not know and no mapping promoted."""
@@ -99,7 +102,7 @@ def prepare(frame: pl.DataFrame, promoted: tuple[str, ...] = ()) -> Rows:
     if "batch_size" not in absent and (timed["batch_size"].max() or 0.0) == 0.0:
         absent.add("batch_size")  # a batch of none cannot make a token: a source that writes 0 has not measured it
     known = [name for name in dimensions if name not in absent]
-    rate = timed["sampling_rate"].mean() if "sampling_rate" in timed.columns and timed.height else 1.0
+    rate = (number(timed["sampling_rate"].mean()) if "sampling_rate" in timed.columns else 1.0) or 1.0
     start = int(timed["started_ns"].min() or 0) if timed.height else 0  # type: ignore[arg-type]
     clock = ((pl.col("started_ns") - start) / NS_PER_S).alias("at")
     prepared = timed.select(
@@ -115,6 +118,9 @@ def prepare(frame: pl.DataFrame, promoted: tuple[str, ...] = ()) -> Rows:
         (pl.col("status_class") == "cancelled").alias("cancelled"),
     ).sort("at")
     prepared = prepared.with_columns(_pool(known), _uncached(absent))
+    basis = "measured" if "batch_size" not in absent else None
+    if basis is None and {"replica", "m_ttft"} <= set(prepared.columns) and rate >= MIN_RATE:
+        prepared, basis = prepared.with_columns(counted_batch(prepared)), "counted"
     last = float(prepared["at"].max() or 0.0) if prepared.height else 0.0  # type: ignore[arg-type]
     return Rows(
         frame=prepared,
@@ -122,7 +128,8 @@ def prepare(frame: pl.DataFrame, promoted: tuple[str, ...] = ()) -> Rows:
         dimensions=tuple(known),
         start_ns=start,
         end_ns=start + int(last * NS_PER_S) + 1,
-        sampling_rate=float(rate) if isinstance(rate, (int, float)) and rate else 1.0,
+        sampling_rate=rate,
+        batch_basis=basis,
     )
 
 

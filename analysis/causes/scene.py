@@ -43,12 +43,30 @@ class Scene:
         return float(self.normal["w"].sum())
 
 
-def outside(rows: Rows, taken: Sequence[tuple[float, float]], settings: CauseSettings) -> pl.DataFrame:
-    """Requests that lie outside all of `taken` and the guard around them."""
-    keep = pl.lit(value=True)
-    for start, end in sorted(set(taken)):
-        keep &= (pl.col("at") < start - settings.guard_s) | (pl.col("at") >= end + settings.guard_s)
-    return rows.frame.filter(keep)
+def quiet_part(
+    rows: Rows,
+    incidents: Sequence[tuple[float, float]],
+    breached: Sequence[tuple[float, float]],
+    settings: CauseSettings,
+) -> pl.DataFrame:
+    """Requests outside all incidents and breached windows and the guard around them.
+
+    Where the judged windows are so long that nothing is left, the incidents alone are taken out, then with a shorter
+    guard: a breached window of four hours holds a good three of normal traffic.
+    """
+    quiet = rows.frame.head(0)
+    for taken, guard in (
+        ((*incidents, *breached), settings.guard_s),
+        (incidents, settings.guard_s),
+        (incidents, settings.guard_s / 3),
+    ):
+        keep = pl.lit(value=True)
+        for start, end in sorted(set(taken)):
+            keep &= (pl.col("at") < start - guard) | (pl.col("at") >= end + guard)
+        quiet = rows.frame.filter(keep)
+        if quiet.height >= max(settings.min_normal_requests, settings.min_normal_share * rows.frame.height):
+            return quiet
+    return quiet
 
 
 def scene_of(

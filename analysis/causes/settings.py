@@ -21,6 +21,7 @@ class CauseSettings:
     guard_s: int = 900  # a backlog drains after the incident; its rows are no baseline
     same_episode: float = 0.75  # share of the shorter window inside the longer one
     min_normal_requests: int = 200  # fewer say nothing about a 95th percentile
+    min_normal_share: float = 0.1  # of the selection; less is an odd corner of it
     # which stage
     tail: float = 0.9  # the slowest tenth
     second_stage: float = 0.25  # part of the whole excess below which a further stage is no finding

@@ -11,11 +11,14 @@ from collections.abc import Sequence
 import polars as pl
 
 from analysis.causes.candidates.candidate import Candidate, named
+from analysis.causes.figures import known, mean, number
 from analysis.causes.scene import Scene
 from analysis.causes.settings import CauseSettings
 from analysis.result import Evidence
 
-CONFIRMED_UP = 0.5  # up less than half of its usual time within the hours of the incident
+HOUR_S = 3600.0
+HOUR = 3600 * 10**9
+DOWN = 0.9  # part of its usual time up, within the hours that the incident touches; an hour may hold few minutes of it
 
 
 def candidates(scene: Scene, settings: CauseSettings) -> list[Candidate]:
@@ -25,7 +28,7 @@ def candidates(scene: Scene, settings: CauseSettings) -> list[Candidate]:
 def _missing(scene: Scene, settings: CauseSettings) -> list[Candidate]:
     """One candidate per pool of which replicas are gone; survivors suffer, so the pool is the segment."""
     if not scene.rows.has("replica"):
-        return []
+        return _down(scene)
     shared = [name for name in ("model", "region", "deployment_version") if name in scene.rows.dimensions]
     expected = scene.normal.drop_nulls("replica").group_by("replica", "pool", *shared).agg(expected=pl.col("w").sum())
     expected = expected.sort("expected", descending=True).unique("replica", keep="first", maintain_order=True)
@@ -45,6 +48,53 @@ def _missing(scene: Scene, settings: CauseSettings) -> list[Candidate]:
             continue
         found.append(_gone(scene, str(pool), part, peers, shared))
     return found
+
+
+def _down(scene: Scene) -> list[Candidate]:
+    """Replicas that were down by replica hours, where requests do not say who served them."""
+    hours = scene.replica_hours
+    if hours is None or hours.height == 0 or hours["up_s"].null_count() == hours.height:
+        return []
+    keys = [name for name in ("model", "region") if hours[name].null_count() < hours.height]
+    overlap = (pl.col("hour_ns") < _ns(scene, scene.interval.end)) & (
+        pl.col("hour_ns") + HOUR > _ns(scene, scene.interval.start)
+    )
+    inside = pl.col("up_s").filter(overlap).mean()
+    table = hours.group_by("replica", *keys).agg(now=inside, usual=pl.col("up_s").filter(~overlap).max()).drop_nulls()
+    found = []
+    for key, peers in table.sort("replica").group_by(keys, maintain_order=True) if keys else [((), table)]:
+        gone = peers.filter(pl.col("now") < DOWN * pl.col("usual"))
+        if gone.height in (0, peers.height):
+            continue
+        names = gone["replica"].to_list()
+        capacity = number((peers["now"] / peers["usual"]).sum()) / peers.height
+        pool = "|".join(str(part) for part in key) or "all"
+        found.append(
+            Candidate(
+                id="replica_missing",
+                cause="failure",
+                stage="queue",
+                segment=tuple(zip(keys, (str(part) for part in key), strict=True)),
+                reach={pool: 1.0 / max(capacity, 0.1)},
+                says=f"{gone.height} of {peers.height} replicas of {pool.replace('|', ' in ')} were down ({named(names)})",
+                evidence=(
+                    Evidence("time up within the hours of the incident", mean(gone, "now") / HOUR_S, 1.0, "ratio"),
+                    Evidence(
+                        "replicas of the pool that were up throughout",
+                        float(peers.height - gone.height),
+                        float(peers.height),
+                        "replicas",
+                    ),
+                ),
+                facts={"replicas_missing": float(gone.height), "replicas_of_pool": float(peers.height)},
+                prefers=("queue",),
+            )
+        )
+    return found
+
+
+def _ns(scene: Scene, seconds: float) -> int:
+    return scene.rows.start_ns + int(seconds * 1e9)
 
 
 def _thin(scene: Scene) -> float:
@@ -83,11 +133,9 @@ def _hours_up(scene: Scene, names: list[str]) -> float | None:
     hours = scene.replica_hours
     if hours is None or hours.height == 0 or hours["up_s"].null_count() == hours.height:
         return None
-    start = scene.rows.start_ns + int(scene.interval.start * 1e9)
-    end = scene.rows.start_ns + int(scene.interval.end * 1e9)
-    hour = 3600 * 10**9
+    start, end = _ns(scene, scene.interval.start), _ns(scene, scene.interval.end)
     chosen = hours.filter(
-        pl.col("replica").is_in(names) & (pl.col("hour_ns") < end) & (pl.col("hour_ns") + hour > start)
+        pl.col("replica").is_in(names) & (pl.col("hour_ns") < end) & (pl.col("hour_ns") + HOUR > start)
     )
     return float(chosen["up_s"].sum()) / (3600.0 * chosen.height) if chosen.height else None
 
@@ -122,7 +170,7 @@ def _cold(scene: Scene, settings: CauseSettings) -> list[Candidate]:
             says=f"{share:.1%} of the requests went to replicas that were still starting ({before:.2%} before)",
             evidence=(
                 Evidence("share of requests on a starting replica", share, before, "ratio", inside.height),
-                Evidence("mean queue time of these requests", _float(waited), _float(usual), "s", inside.height),
+                Evidence("mean queue time of these requests", known(waited), known(usual), "s", inside.height),
             ),
             direct=(("cold_start", "true"),),
             direct_multiplier=4.0,
@@ -130,7 +178,3 @@ def _cold(scene: Scene, settings: CauseSettings) -> list[Candidate]:
             prefers=("queue",),
         )
     ]
-
-
-def _float(value: object) -> float | None:
-    return float(value) if isinstance(value, (int, float)) else None

@@ -21,7 +21,7 @@ ROOM = 1.5  # seats that the device would have had beyond the normal's largest b
 
 
 def candidates(scene: Scene, settings: CauseSettings) -> list[Candidate]:
-    if not scene.rows.has("batch_size", "queue_ns"):
+    if scene.rows.batch_basis is None or not scene.rows.has("queue_ns"):
         return []
     unit = "model" if "model" in scene.rows.dimensions else None
     groups = scene.inside[unit].drop_nulls().unique().cast(pl.String).sort().to_list() if unit else ["all"]

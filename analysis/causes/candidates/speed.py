@@ -22,7 +22,7 @@ SHARED = ("deployment_version", "model", "region")
 
 
 def candidates(scene: Scene, work: Offered, settings: CauseSettings) -> list[Candidate]:
-    if not scene.rows.has("batch_size", "output_tokens", "decode_ns", "model"):
+    if scene.rows.batch_basis is None or not scene.rows.has("output_tokens", "decode_ns", "model"):
         return []
     unit = "replica" if scene.rows.has("replica") else "pool"
     table = _ratios(scene, work, unit)

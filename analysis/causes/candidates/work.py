@@ -73,7 +73,7 @@ def _rates(scene: Scene) -> tuple[dict[str, float], dict[str, float]]:
     """Seconds per uncached prompt token and per output token, by model."""
     model = pl.col("model").cast(pl.String) if "model" in scene.rows.dimensions else pl.lit("all")
     ok = scene.normal.lazy().filter(pl.col("ok")).with_columns(asked=model)
-    batch = pl.col("batch_size").clip(lower_bound=1.0) if scene.rows.has("batch_size") else pl.lit(8.0)
+    batch = pl.col("batch_size").clip(lower_bound=1.0) if scene.rows.batch_basis else pl.lit(8.0)
     prefill = ok.filter(pl.col("uncached") > LONG_PROMPT).group_by("asked")
     alpha = prefill.agg(rate=(pl.col("t_prefill") / pl.col("uncached")).quantile(0.1)).collect()
     decode = ok.filter(pl.col("output_tokens") > 0).group_by("asked")
