@@ -24,9 +24,10 @@ LINES_TRIED = 4  # a document may hold a line that is a value by itself; a file 
 
 Path = tuple[str, ...]  # keys from the top; "[]" stands for every index of an array, "*" for every key
 
-_STRUCTURE = re.compile(rb'["{}\[\],]')
-_INSIDE = re.compile(rb'["{}\[\]]')  # within a piece nobody asks for the index
-_STRING_END = re.compile(rb'(?:[^"\\]|\\.)*+"', re.DOTALL)
+# Up to the next bracket or comma, strings passed over; possessive, so that a missing end costs no second look
+_STRUCTURE = re.compile(rb'(?:[^"{}\[\],]++|"(?:[^"\\]++|\\.)*+")*+[{}\[\],]', re.DOTALL)
+_INSIDE = re.compile(rb'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+")*+[{}\[\]]', re.DOTALL)  # of a piece: commas do not matter
+_KEY = re.compile(rb'"([^"]{1,256})"\s*:\s*[{\[]$')
 _BLANK = b" \t\r\n"
 
 
@@ -192,55 +193,52 @@ class _Cutter:
         self._buffer = stream.read(CHUNK_BYTES)
         self._at = 3 if self._buffer.startswith(b"\xef\xbb\xbf") else 0
         self._base = 0  # offset of the buffer in the source
-        self._line = 1  # of the buffer's first byte
+        self._line = 1  # of the byte at `_counted`
+        self._counted = 0
         self._keep: int | None = None  # start of the piece being cut, which must stay in the buffer
         self._open: list[bytes] = []
         self._path: list[str | int] = []
-        self._key = b""  # the last short string, which is the key when a bracket follows
 
     def pieces(self) -> Iterator[Piece | RawReject]:
         depth_of_piece = n_values = 0
-        while (token := self._next()) is not None:
-            if not self._open and token not in b"{[":
-                yield self._reject("trailing_text" if n_values else "invalid_json", self._at)
+        while (found := self._next()) is not None:
+            token = self._buffer[self._at - 1 : self._at]
+            if not self._open and (token not in b"{[" or self._buffer[found : self._at - 1].strip(_BLANK)):
+                yield self._reject("trailing_text" if n_values else "invalid_json", found)
                 return
             if token in b"{[":
-                self._enter(token)
+                self._enter(token, found)
                 if self._keep is None and self._is_wanted():
                     self._keep, depth_of_piece = self._at - 1, len(self._open)
             elif token in b"}]":
                 if self._open[-1] != (b"{" if token == b"}" else b"["):
-                    yield self._reject("invalid_json", self._keep if self._keep is not None else self._at - 1)
+                    yield self._reject("invalid_json", self._at - 1)
                     return
                 if self._keep is not None and len(self._open) == depth_of_piece:
                     yield self._cut()
                 self._open.pop()
                 self._path.pop()
                 n_values += not self._open
-            elif token == b",":
-                if isinstance(self._path[-1], int):
-                    self._path[-1] += 1
-                self._key = b""
+            elif isinstance(self._path[-1], int):
+                self._path[-1] += 1
             if self._keep is not None and self._at - self._keep > MAX_BYTES:
                 yield self._reject("line_too_long", self._keep)
                 self._keep = None
+        rest = self._buffer[self._at :].strip(_BLANK)
         if self._open:
-            yield self._reject("torn_line", self._keep if self._keep is not None else max(self._at - 1, 0))
+            yield self._reject("torn_line", self._at)
+        elif rest:
+            yield self._reject("trailing_text" if n_values else "invalid_json", self._at)
 
-    def _enter(self, token: bytes) -> None:
+    def _enter(self, token: bytes, start: int) -> None:
         if self._open and self._open[-1] == b"{":
-            self._path[-1] = self._text_key()
+            key = _KEY.search(self._buffer, max(start, self._at - 600), self._at)
+            self._path[-1] = key[1].decode("utf-8", "replace") if key else ""
         self._open.append(token)
         self._path.append(0 if token == b"[" else "")
 
-    def _text_key(self) -> str:
-        return self._key.decode("utf-8", "replace")
-
-    def _here(self) -> tuple[str | int, ...]:
-        return tuple(self._path[:-1])
-
     def _is_wanted(self) -> bool:
-        here = self._here()
+        here = self._path[:-1]
         return any(
             len(path) == len(here)
             and all(
@@ -254,50 +252,43 @@ class _Cutter:
     def _cut(self) -> Piece:
         start = self._keep or 0
         self._keep = None
-        data = self._buffer[start : self._at]
-        return data, self._line + self._buffer.count(b"\n", 0, start), self._base + start, self._here()
+        return self._buffer[start : self._at], self._line_at(start), self._base + start, tuple(self._path[:-1])
 
     def _reject(self, reason: str, start: int) -> RawReject:
-        line = self._line + self._buffer.count(b"\n", 0, start)
-        return reject(reason, line, self._base + start, self._buffer[start : start + 4 * HEAD_CHARACTERS])
+        """A reject at a place, or at the piece being cut."""
+        start = start if self._keep is None else self._keep
+        return reject(
+            reason, self._line_at(start), self._base + start, self._buffer[start : start + 4 * HEAD_CHARACTERS]
+        )
 
-    def _next(self) -> bytes | None:
-        """The next bracket or comma; strings are passed over, the last one is remembered as a possible key."""
-        while True:
-            found = (_STRUCTURE if self._keep is None else _INSIDE).search(self._buffer, self._at)
-            if found is None:
-                if not self._open and self._buffer[self._at :].strip(_BLANK):
-                    return b"?"
-                self._at = len(self._buffer)
-                if not self._read():
-                    return None
-                continue
-            token = found.group()
-            if not self._open and token != b"," and self._buffer[self._at : found.start()].strip(_BLANK):
-                self._at = found.end()
-                return b"?"
-            if token != b'"':
-                self._at = found.end()
-                return token
-            while (end := _STRING_END.match(self._buffer, found.end())) is None:
-                self._at = found.start()
-                if len(self._buffer) - self._at > MAX_BYTES or not self._read():
-                    return None
-                found = _STRUCTURE.search(self._buffer, self._at) or found
-            if end.end() - found.end() <= 256:
-                self._key = self._buffer[found.end() : end.end() - 1]
-            self._at = end.end()
+    def _line_at(self, place: int) -> int:
+        """Line of a place; places are asked for in order, but for a few bytes."""
+        if place >= self._counted:
+            self._line += self._buffer.count(b"\n", self._counted, place)
+        else:
+            self._line -= self._buffer.count(b"\n", place, self._counted)
+        self._counted = place
+        return self._line
+
+    def _next(self) -> int | None:
+        """Goes behind the next bracket or comma and gives where the way to it began; None at the end."""
+        while (found := (_STRUCTURE if self._keep is None else _INSIDE).match(self._buffer, self._at)) is None:
+            if len(self._buffer) - self._at > MAX_BYTES or not self._read():
+                return None
+        start, self._at = self._at, found.end()
+        return start
 
     def _read(self) -> bool:
         """More bytes in the buffer; what lies before the piece being cut is let go."""
-        start = self._at if self._keep is None else min(self._at, self._keep)
+        start = self._at if self._keep is None else self._keep
         chunk = self._stream.read(max(CHUNK_BYTES, len(self._buffer) - start))
         if not chunk:
             return False
-        self._line += self._buffer.count(b"\n", 0, start)
+        self._line_at(start)
         self._base += start
         self._buffer = self._buffer[start:] + chunk
         self._at -= start
+        self._counted -= start
         if self._keep is not None:
             self._keep -= start
         return True

@@ -24,6 +24,7 @@ Unit = Literal["s", "ms", "us", "ns"]
 NS_PER_UNIT: dict[str, int] = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1000, "ns": 1}
 PICO_PER_USD = 10**12
 INT64_MAX = 2**63 - 1
+EXACT_FLOAT = 2.0**50  # below it a product of floats is off by less than an eighth, so rounding gives the integer
 ABSENT = frozenset({"", "none", "null", "nan", "-", "undefined", "n/a"})  # spreadsheets, Python, access logs
 
 _ISO = re.compile(
@@ -138,6 +139,8 @@ def flag(value: object) -> bool | None:
 
 def scaled(value: object, factor: int) -> int | None:
     """The value times an integer factor, rounded to a 64-bit integer."""
+    if type(value) is float and abs(product := value * factor) < EXACT_FLOAT:
+        return round(product)
     found = number(value)
     if found is None or found.adjusted() > 18:
         return None
