@@ -28,7 +28,7 @@ def availability(frame: pl.DataFrame) -> Availability:
         degraded_rate=rate(frame, "degraded_rate"),
         cold_start_rate=rate(frame, "cold_start_rate"),
         retry_amplification=attempts / known if known else None,
-        by_error_type=counts(frame.filter(pl.col("error_type").is_not_null()), "error_type"),
+        by_error_type=counts(frame.select("error_type").drop_nulls(), "error_type"),
         by_status_class=counts(frame, "status_class"),
     )
 

@@ -14,7 +14,9 @@ from analysis.result import Cache
 
 def cache(frame: pl.DataFrame, saved_usd: str | None) -> Cache:
     """Hit ratio over requests for which the cached part and the input are known."""
-    known = frame.filter(pl.col("cached_input_tokens").is_not_null() & pl.col("input_tokens").is_not_null())
+    known = frame.select("cached_input_tokens", "input_tokens", "weight").filter(
+        pl.col("cached_input_tokens").is_not_null() & pl.col("input_tokens").is_not_null()
+    )
     plain = known.select(pl.col("cached_input_tokens").sum().alias("c"), pl.col("input_tokens").sum().alias("s")).row(0)
     cached, whole = known.select(
         exact_sum(pl.col("cached_input_tokens") * pl.col("weight")).alias("cached"),

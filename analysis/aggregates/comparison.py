@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from analysis.aggregates.blocks import SEED, block_column, drawn_quantiles, drawn_sums, interval_of
+from analysis.aggregates.columns import narrow
 from analysis.aggregates.distribution import PERCENTILES
 from analysis.aggregates.exact import exact_sum
 from analysis.aggregates.figures import OK
@@ -34,6 +35,7 @@ PERCENTILES_OF = ("ttft", "tpot", "e2e")
 SHARES = ("availability", "error_rate", "timeout_rate", "cancel_rate", "degraded_rate", "cold_start_rate")
 RATIOS = ("cache_hit_ratio", "cost_per_1k_tokens", "cost_per_million_output_tokens")
 VOLUMES = ("requests_per_second", "tokens_per_second", "goodput", "goodput_tokens_per_second")
+_BESIDE = ("status_class", "started_ns", "request_key", "weight", "ttft", "tpot", "e2e", "cost")
 MICRO = 1e6  # sums of blocks are integers of a millionth, so that their order does not matter
 OTHER_SEED = SEED + 2**40  # the two sides are drawn independently
 
@@ -71,7 +73,7 @@ def compare(
         objectives: whose attainment is compared.
         title: of the baseline.
     """
-    sides = (_side(current, SEED), _side(baseline, OTHER_SEED))
+    sides = (_side(current, objectives, SEED), _side(baseline, objectives, OTHER_SEED))
     changes = [change for name in PERCENTILES_OF for change in _percentiles(BY_ID[name], sides)]
     for name in (*SHARES, *RATIOS):
         changes.append(_figure_change(BY_ID[name], "ratio", [_quotient(BY_ID[name], side) for side in sides]))
@@ -91,9 +93,17 @@ def compare(
     )
 
 
-def _side(given: tuple[pl.DataFrame, Span, int | None], seed: int) -> Side:
+def _side(given: tuple[pl.DataFrame, Span, int | None], objectives: Objectives, seed: int) -> Side:
     frame, span, until = given
-    return Side(frame.with_columns(block_column(frame).alias("block"), stratum()), span, until, seed)
+    figures = [BY_ID[name] for name in (*SHARES, *RATIOS, *VOLUMES)]
+    parts = [part for metric in figures for part in (metric.numerator, metric.denominator) if part is not None]
+    verdicts = [
+        expr
+        for item in objectives.items
+        for expr in (matches(item.where), verdict_expr(item, objectives.settings, until))
+    ]
+    told = narrow(frame, *_BESIDE, stratum(), *parts, *verdicts)
+    return Side(told.with_columns(block_column(frame).alias("block"), stratum()), span, until, seed)
 
 
 def _percentiles(metric: Metric, sides: tuple[Side, Side]) -> list[Change]:

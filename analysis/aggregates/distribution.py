@@ -23,6 +23,7 @@ from analysis.result import Distribution, Interval
 PERCENTILES: dict[str, Fraction] = {"p50": Fraction(1, 2), "p95": Fraction(95, 100), "p99": Fraction(99, 100)}
 APART = ("ttft", "tpot", "e2e")  # drawn with streamed and unstreamed requests apart
 CURVE_POINTS = 200  # of the share within a value; below the cap of 500 that the result allows
+_BESIDE = ("status_class", "is_valid", "streaming", "generation_basis", "itl_basis", "vantage")  # read with any metric
 _STREAMING: tuple[tuple[bool | str | None, pl.Expr], ...] = (
     ("all", pl.lit(value=True)),
     (True, pl.col("streaming").fill_null(value=False)),
@@ -34,10 +35,10 @@ _STREAMING: tuple[tuple[bool | str | None, pl.Expr], ...] = (
 def distributions(frame: pl.DataFrame) -> list[Distribution]:
     """All latency lines: the six latencies always, stages and other durations where any request has them."""
     lines: list[Distribution] = []
-    parts = [(streaming, frame.filter(keep)) for streaming, keep in _STREAMING]
-    for metric in REQUEST_METRICS:
-        if metric.unit not in (Unit.SECOND, Unit.SECOND_PER_TOKEN):
-            continue
+    metrics = [metric for metric in REQUEST_METRICS if metric.unit in (Unit.SECOND, Unit.SECOND_PER_TOKEN)]
+    told = frame.select(*_BESIDE, *(metric.column for metric in metrics))
+    parts = [(streaming, told.filter(keep)) for streaming, keep in _STREAMING]
+    for metric in metrics:
         for streaming, rows in parts:
             line = distribution(rows, metric, streaming)
             if line.n > 0 or (streaming == "all" and metric in LATENCY):
@@ -47,21 +48,21 @@ def distributions(frame: pl.DataFrame) -> list[Distribution]:
 
 def distribution(rows: pl.DataFrame, metric: Metric, streaming: bool | str | None = "all") -> Distribution:
     """One line over the rows given."""
-    known = rows.filter(OK & pl.col(metric.column).is_not_null())
+    known = rows.select(*_BESIDE, metric.column).filter(OK & pl.col(metric.column).is_not_null())
     ordered = known.get_column(metric.column).sort()
     n = ordered.len()
     points = {name: _at(ordered, p) for name, p in PERCENTILES.items()}
     intervals: dict[str, Interval | None] = {name: quantile_interval(ordered, p) for name, p in PERCENTILES.items()}
     too_few = [name for name, p in PERCENTILES.items() if 0 < n < needed_for_quantile(p)]
     valid = int(rows.get_column("is_valid").sum())
-    served = rows.filter(OK & pl.col("is_valid")).height
+    served = int(rows.select((OK & pl.col("is_valid")).sum()).item())
     return Distribution(
         metric=metric.id,
         title=metric.title,
         unit=str(metric.unit),
         streaming=streaming,
         n=n,
-        mean=known.select(exact_mean(pl.col(metric.column))).item() if n else None,
+        mean=ordered.to_frame("value").select(exact_mean(pl.col("value"))).item() if n else None,
         p50=points["p50"],
         p95=points["p95"],
         p99=points["p99"],

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from analysis.aggregates.columns import narrow
 from analysis.aggregates.exact import exact_sum
 from analysis.aggregates.figures import OK
 from analysis.aggregates.statistics import wilson
@@ -36,6 +37,7 @@ def goodput(frame: pl.DataFrame, defining: tuple[Objective, ...], span: Span) ->
         defining: aggregates/attainment.good_objectives.
         span: whose wall clock is the denominator.
     """
+    frame = _told(frame, defining)
     verdict = pl.col("good_verdict")
     counts = frame.select(*((verdict == name).sum().cast(pl.Int64).alias(name) for name in (GOOD, BAD, UNKNOWN))).row(
         0, named=True
@@ -116,6 +118,12 @@ def series(frame: pl.DataFrame, span: Span) -> list[TimePoint]:
         inside = span.overlap_s(at, at + step * NS_PER_S) or step
         points.append(TimePoint(to_iso(at), offered / inside, good / inside, n))
     return points
+
+
+def _told(frame: pl.DataFrame, defining: tuple[Objective, ...]) -> pl.DataFrame:
+    """The columns that goodput reads."""
+    breaks = [_breaks(metric, defining) for metric in _metrics(defining)]
+    return narrow(frame, "good_verdict", "status_class", "started_ns", "weight", "output_tokens", "cost_pico", *breaks)
 
 
 def _cost_per_good(frame: pl.DataFrame) -> str | None:

@@ -29,7 +29,9 @@ def growth(frame: pl.DataFrame, settings: Settings) -> list[Growth]:
 
 
 def _growth(frame: pl.DataFrame, metric: str, by: str, bucket: str, labels: tuple[str, ...]) -> Growth:
-    known = frame.filter(OK & pl.col(metric).is_not_null() & pl.col(by).is_not_null())
+    known = frame.select("status_class", metric, by, bucket).filter(
+        OK & pl.col(metric).is_not_null() & pl.col(by).is_not_null()
+    )
     slope, intercept, r_squared = least_squares(known.get_column(by), known.get_column(metric))
     ranks = known.select(pl.col(by).rank("average").alias("x"), pl.col(metric).rank("average").alias("y"))
     table = known.group_by(bucket).agg(

@@ -24,6 +24,10 @@ BIN_S = 10  # of the arrivals' variance over mean
 LOAD_POINTS = 10
 MAX_REPLICAS = 200
 _P50, _P95 = 0.5, 0.95
+_READ = (
+    *("started_ns", "e2e_ns", "weight", "sampling_rate", "status_class", "replica", "weekday", "hour", "good_verdict"),
+    *("ttft", "tpot", "e2e", "queue", "batch_size", "input_tokens", "output_tokens", "input_bucket", "output_bucket"),
+)
 
 
 def load(
@@ -35,6 +39,7 @@ def load(
         hours: replica hours of the selection, with up_s and busy_s; None without any.
         mfu: from the fleet file, where there is one.
     """
+    frame = frame.select(_READ)
     timed = frame.filter(pl.col("started_ns").is_not_null() & pl.col("e2e_ns").is_not_null())
     running = with_concurrency(timed)
     mean, littles = _littles_law(timed, span)

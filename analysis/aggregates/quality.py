@@ -27,6 +27,7 @@ from ingest.schema import STAGES
 
 GRADES = "ABCD"
 MAX_UPLOADS, MAX_REJECTS, MAX_NAMES = 200, 50, 100
+_READ = ("status_class", "streaming", "e2e_ns", "ttft_ns", "input_tokens", "output_tokens")
 UNEXPLAINED = 0.05  # of E2E: above it a request counts as unexplained (metric definitions, section 1)
 COVERAGE: tuple[tuple[str, str], ...] = (  # name of the field, column
     ("arrival", "started_ns"),
@@ -135,7 +136,7 @@ def data_quality(
 def check_values(frame: pl.DataFrame, read: int, rejected: int) -> dict[str, float]:
     """Value of every check that has something to look at."""
     n = frame.height
-    ok = frame.filter(pl.col("status_class") == "ok")
+    ok = frame.select(_READ).filter(pl.col("status_class") == "ok")
     streamed = ok.filter(pl.col("streaming").fill_null(value=False) & (pl.col("output_tokens").fill_null(1) > 0))
     timed = n - frame.get_column("e2e_ns").null_count()
     measured = staged(frame).filter(
@@ -168,7 +169,7 @@ def coverage(frame: pl.DataFrame) -> list[Coverage]:
     found: list[Coverage] = []
     several = (pl.col("output_tokens") > CALLS).fill_null(value=True)
     for name, column in COVERAGE:
-        rows = frame.filter(several) if name == "tpot" else frame
+        rows = frame.select("tpot", "output_tokens", "llm_calls").filter(several) if name == "tpot" else frame
         n = rows.height - rows.get_column(column).null_count()
         found.append(Coverage(name, n, n / rows.height if rows.height else None))
     return found
@@ -179,7 +180,8 @@ def straddlers(frame: pl.DataFrame, end_ns: int | None) -> pl.DataFrame:
     if end_ns is None:
         return frame.clear()
     ended = pl.coalesce("ended_ns", pl.col("started_ns") + pl.col("e2e_ns"))
-    return frame.filter((ended >= end_ns).fill_null(value=False))
+    columns = ("request_key", "started_ns", "ended_ns", "e2e_ns", "input_tokens", "output_tokens")
+    return frame.select(columns).filter((ended >= end_ns).fill_null(value=False))
 
 
 def _effective(weights: pl.Series) -> float | None:

@@ -70,8 +70,10 @@ def stage_shares(frame: pl.DataFrame) -> list[StageShare]:
 def staged(frame: pl.DataFrame) -> pl.DataFrame:
     """Requests with a known E2E whose stages fit into it, with `unattributed_ns` filled in."""
     rest = pl.coalesce("unattributed_ns", _REST)
+    columns = [*(f"{stage}_ns" for stage in STAGES), "e2e_ns", "ttft_ns", "llm_calls", "good_verdict"]
     return (
         frame.lazy()
+        .select(name for name in columns if name in frame.columns)
         .filter(pl.col("e2e_ns").is_not_null() & ~_skew())
         .with_columns(rest.alias("unattributed_ns"))
         .collect()

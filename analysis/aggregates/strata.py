@@ -14,6 +14,7 @@ from typing import Any
 
 import polars as pl
 
+from analysis.aggregates.columns import narrow
 from analysis.aggregates.distribution import PERCENTILES
 from analysis.aggregates.figures import OK
 from analysis.aggregates.statistics import quantile_expr
@@ -77,7 +78,8 @@ def _table(
     known = OK & pl.col(metric.column).is_not_null()
     values = pl.col(metric.column).filter(known)
     table = (
-        rows.with_columns(verdict.alias("_verdict"))
+        narrow(rows, *_KEYS, "status_class", metric.column, verdict)
+        .with_columns(verdict.alias("_verdict"))
         .group_by(_KEYS)
         .agg(
             values.len().cast(pl.Int64).alias("n"),

@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from analysis.aggregates import figures
+from analysis.aggregates.columns import narrow
 from analysis.aggregates.fleet_figures import fleet_figure, replica_hours_of
 from analysis.aggregates.verdicts import BAD, EXCLUDED, GOOD, UNKNOWN, clause_flags, verdict_expr
 from analysis.aggregates.windows import Span, origin_of, window_bounds, window_index
@@ -21,6 +22,11 @@ from analysis.metrics.catalog import BY_ID
 from analysis.metrics.metric import Kind
 from analysis.objectives import Objective
 from analysis.settings import Settings
+
+_BESIDE = (  # columns that are read with any objective
+    *("started_ns", "status_class", "weight", "sampling_rate", "is_failed", "output_tokens", "input_tokens"),
+    *("cached_input_tokens", "model", "region", "replica", "deployment_version"),
+)
 
 
 @dataclass(frozen=True)
@@ -53,9 +59,18 @@ def scene_of(case: Case, item: Objective) -> Scene:
         extra.append(dimension(item.per).alias("_of"))
     if item.window_s is not None:
         extra.append(window_index(item.window_s, origin).alias("_window"))
-    rows = case.frame.lazy().filter(matches(item.where)).with_columns(extra).collect()
+    told = narrow(case.frame, *_BESIDE, matches(item.where), *extra, *_figures(item))
+    rows = told.filter(matches(item.where)).with_columns(extra)
     hours = None if case.replica_hours is None else replica_hours_of(case.replica_hours, item.where, None, None)
     return Scene(rows, case.span, origin, hours)
+
+
+def _figures(item: Objective) -> list[pl.Expr]:
+    """Expressions over which the counts and figures of an objective are told."""
+    flags = [clause_flags(condition) for condition in item.conditions if condition.metric.per_request]
+    metric = BY_ID.get(item.metric)
+    parts = [] if metric is None else [part for part in (metric.numerator, metric.denominator) if part is not None]
+    return [*(flag.kept | flag.broken for flag in flags), *parts]
 
 
 def tally(scene: Scene, item: Objective, keys: Sequence[str]) -> list[dict[str, Any]]:

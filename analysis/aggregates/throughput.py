@@ -45,7 +45,8 @@ def _per(amount: float | None, seconds: float | None) -> float | None:
 def _busiest_minute(frame: pl.DataFrame) -> tuple[float | None, str | None]:
     """Requests per second of the minute (of UTC) with most arrivals, the first of equals."""
     minutes = (
-        frame.filter(pl.col("started_ns").is_not_null())
+        frame.select("started_ns", "weight")
+        .filter(pl.col("started_ns").is_not_null())
         .group_by((pl.col("started_ns") // MINUTE_NS * MINUTE_NS).alias("minute_ns"))
         .agg(exact_sum(pl.col("weight")).alias("requests"))
         .sort(["requests", "minute_ns"], descending=[True, False])
