@@ -20,7 +20,7 @@ from starlette.concurrency import run_in_threadpool
 from api.bodies import too_large
 from api.jobs import Cancelled, Job, Jobs
 from api.problems import Refused
-from ingest.errors import NotFound, StateError, UnreadableInput
+from ingest.errors import NotFound, ServiceError, StateError, UnreadableInput
 from ingest.forget import forget
 from ingest.load import load
 from ingest.mapping import Mapping, parse_mapping
@@ -89,20 +89,14 @@ class Uploads:
                 progress=job.progress,
                 cancelled=job.stop.is_set,
             )
-        except BaseException:
-            self._store.put_upload({"upload_id": job.subject, "state": "failed", "finished_ns": time.time_ns()})
+        except Exception as error:
+            why = error.message if isinstance(error, ServiceError) else "the server met an error; its log has more"
+            self._finish(job.subject, "failed", why)
             raise
         if receipt.state == "cancelled":
             raise Cancelled
         path.unlink(missing_ok=True)
-        self._store.put_upload(
-            {
-                "upload_id": job.subject,
-                "state": receipt.state,
-                "message": receipt.message,
-                "finished_ns": time.time_ns(),
-            }
-        )
+        self._finish(job.subject, receipt.state, receipt.message)
         job.message = receipt.message
         self._changed()
 
@@ -133,6 +127,10 @@ class Uploads:
         forget(self._store, upload_id)
         (self._folder / upload_id).unlink(missing_ok=True)
         self._changed()
+
+    def _finish(self, upload_id: str, state: str, message: str | None) -> None:
+        row = {"upload_id": upload_id, "state": state, "message": message, "finished_ns": time.time_ns()}
+        self._store.put_upload(row)
 
     def _options(self, parameters: Any) -> LoadOptions:
         text = parameters.get("mapping")

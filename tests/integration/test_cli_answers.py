@@ -1,0 +1,220 @@
+"""The commands as a user runs them: answers on standard output, everything else on standard error, exit codes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from tests.support.server import here, request_rows, tailwise
+from tests.support.shared import shared
+
+GOOD = request_rows(60)
+SLOW_OBJECTIVES = """
+timezone: UTC
+objectives:
+  - {id: chat.ttft, metric: ttft, where: {scenario: chat}, threshold: 300ms, target: 95%}
+"""
+PRICES = """
+prices:
+  - {model: m, from: 2026-01-01, usd_per_million_tokens: {input: 1, output: 2}}
+"""
+
+
+Ran = subprocess.CompletedProcess[str]
+Ask = Callable[..., Ran]
+
+
+@pytest.fixture
+def ask(capsys: pytest.CaptureFixture[str]) -> Ask:
+    """Runs a command in the folder of the test."""
+    return lambda *words: here([str(word) for word in words], capsys)
+
+
+@pytest.fixture(autouse=True)
+def _apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("TAILWISE_")]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "requests.jsonl").write_bytes(GOOD)
+    (tmp_path / "objectives.yaml").write_text(SLOW_OBJECTIVES)
+    (tmp_path / "prices.yaml").write_text(PRICES)
+    return tmp_path
+
+
+def test_a_real_file_gives_the_counts_that_its_readme_states(ask: Ask, tmp_path: Path) -> None:
+    ran = ask("report", shared("data/aibrix-multiround-qa/requests.csv.gz"), "--json", "-")
+    result = json.loads(ran.stdout)
+    good = {row["id"]: row["good"] for row in result["objectives"]}
+    assert ran.returncode == 0
+    assert {key: result["summary"][key] for key in ("requests", "input_tokens", "output_tokens", "users")} == {
+        "requests": 15120,
+        "input_tokens": 318705531,
+        "output_tokens": 1328898,
+        "users": 365,
+    }
+    assert (good["default.ttft"], good["default.tpot"], good["default.good"]) == (7029, 9403, 6926)
+
+
+def test_report_writes_a_page_and_says_verdicts_and_where_it_is(ask: Ask, folder: Path) -> None:
+    ran = ask("report", "requests.jsonl")
+    page = (folder / "report.html").read_text()
+    assert (ran.returncode, page[:15].lower()) == (0, "<!doctype html>")
+    assert "met        default.ttft: TTFT ≤ 2.00 s for 95 %" in ran.stdout.replace("\u00a0", " ")
+    assert ran.stderr.splitlines()[0] == "requests.jsonl: flat, read 60 = accepted 60 + duplicate 0 + rejected 0"
+    assert ran.stderr.splitlines()[-1] == "written: report.html"
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"), [("r.md", b"# "), ("r.json", b"{"), ("r.csv", b"table,"), ("r.html", b"<!doctype html>")]
+)
+def test_the_name_of_the_file_chooses_the_form(ask: Ask, folder: Path, name: str, begins: bytes) -> None:
+    ran = ask("report", "requests.jsonl", "-o", name)
+    content = (folder / name).read_bytes()
+    assert (ran.returncode, content[: len(begins)].lower()) == (0, begins.lower())
+
+
+def test_standard_input_is_a_path_too(folder: Path) -> None:
+    ran = tailwise("report", "-", "--json", "-", folder=folder, stdin=GOOD)
+    assert json.loads(ran.stdout)["summary"]["requests"] == 60
+
+
+def test_diagnose_ends_with_3_where_an_objective_is_breached(ask: Ask, folder: Path) -> None:
+    words = ("diagnose", "requests.jsonl", "--objectives", "objectives.yaml")
+    ran = ask(*words, "--fail-on-breach")
+    plain = ask(*words, "--json", "-")
+    verdicts = {row["id"]: row["verdict"] for row in json.loads(plain.stdout)["objectives"]}
+    assert (ran.returncode, plain.returncode, verdicts) == (3, 0, {"chat.ttft": "breached"})
+    assert "chat.ttft: BREACHED" in ran.stdout
+    assert max(len(line) for line in ran.stdout.splitlines()) <= 80
+
+
+def test_costs_add_up_in_every_form(ask: Ask, folder: Path) -> None:
+    words = ("costs", "requests.jsonl", "--prices", "prices.yaml", "--by", "user,scenario")
+    table, as_csv = ask(*words), ask(*words, "--format", "csv")
+    parquet = ask(*words, "--format", "parquet", "-o", "costs.parquet")
+    rows = list(csv.DictReader(io.StringIO(as_csv.stdout)))
+    amounts = {row["user"]: Decimal(row["cost_usd"]) for row in rows}
+    each = Decimal(20) * (Decimal("0.0001") + Decimal("0.000022"))  # 20 requests: 100 tokens in, 11 out
+    assert amounts == {"u-0": each, "u-1": each, "u-2": each}
+    assert "total 0.00732 USD" in table.stdout
+    assert (parquet.returncode, (folder / "costs.parquet").read_bytes()[:4]) == (0, b"PAR1")
+
+
+def test_rejected_rows_end_with_4_only_where_that_was_asked_for(ask: Ask, folder: Path) -> None:
+    (folder / "torn.jsonl").write_bytes(GOOD + b'{"request_id": "x", ')
+    plain = ask("report", "torn.jsonl")
+    strict = ask("report", "torn.jsonl", "--strict")
+    assert (plain.returncode, strict.returncode) == (0, 4)
+    assert "  line 61: the last line ends in the middle" in plain.stderr
+
+
+def test_a_store_keeps_requests_between_commands_and_loading_twice_changes_nothing(ask: Ask, folder: Path) -> None:
+    first = ask("ingest", "requests.jsonl", "--store", "s.duckdb")
+    second = ask("ingest", "requests.jsonl", "--store", "s.duckdb")
+    ran = ask("report", "--store", "s.duckdb", "--json", "-")
+    assert (first.returncode, "accepted 60" in first.stderr) == (0, True)
+    assert "accepted 0 + duplicate 60" in second.stderr
+    assert json.loads(ran.stdout)["summary"]["requests"] == 60
+
+
+def test_weeks_ranges_and_filters_choose_requests(ask: Ask, folder: Path) -> None:
+    ask("ingest", "requests.jsonl", "--store", "s.duckdb")
+
+    def count(*words: str) -> int:
+        ran = ask("report", "--store", "s.duckdb", "--json", "-", *words)
+        requests: int = json.loads(ran.stdout)["summary"]["requests"]
+        return requests
+
+    assert (count("--week", "2026-W10"), count("--week", "2026-W09")) == (60, 0)
+    assert count("--from", "2026-03-02T11:00:10", "--to", "2026-03-02T11:00:20", "--timezone", "Europe/Berlin") == 10
+    assert (count("--where", "user=u-1"), count("--where", "user=u-1", "--where", "user=u-2")) == (20, 40)
+    assert count("--where", "hour=10") == 60
+
+
+def test_a_comparison_takes_every_path_after_the_option(ask: Ask, folder: Path) -> None:
+    for n in (1, 2):
+        (folder / f"old-{n}.jsonl").write_bytes(request_rows(30, request_id=f"old-{n}").replace(b"03-02T", b"02-23T"))
+    words = ("report", "requests.jsonl", "--compare-with", "old-1.jsonl", "old-2.jsonl", "--json", "-")
+    ran = ask(*words)
+    comparison = json.loads(ran.stdout)["comparison"]
+    assert {row["n_baseline"] for row in comparison["changes"] if row["metric"] == "ttft"} == {60}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["report"], 2, "PATH is missing. Give a file, a directory, a glob or -, or --store or --server"),
+        (["report", "none.jsonl"], 1, "none.jsonl does not exist"),
+        (["report", "*.none"], 1, "no file matches *.none"),
+        (["report", "requests.jsonl", "--week", "2026-48"], 2, 'week "2026-48" is not of the form 2026-W48'),
+        (["report", "requests.jsonl", "--where", "chat"], 2, 'filter "chat" is not of the form dimension=value'),
+        (["report", "requests.jsonl", "--where", "scenrio=chat"], 2, 'Did you mean "scenario"?'),
+        (["report", "requests.jsonl", "--timezone", "Berlin"], 2, 'time zone "Berlin" is not known'),
+        (["report", "requests.jsonl", "-o", "report.docx"], 2, '"report.docx" names no form of a report'),
+        (["report", "requests.jsonl", "-o", "no/folder/report.html"], 2, "no/folder/report.html cannot be written"),
+        (["report", "requests.jsonl", "--sampling-rate", "2"], 2, "--sampling-rate 2 is not above 0 and at most 1"),
+        (["report", "requests.jsonl", "--objectives", "none.yaml"], 1, "none.yaml"),
+        (["report", "requests.jsonl", "--nonsense"], 2, "No such option"),
+        (["diagnose", "requests.jsonl", "--objective", "x"], 2, 'no objective has the id "x". Known: default.ttft'),
+        (["costs", "requests.jsonl", "--format", "xlsx"], 2, "xlsx is no text"),
+        (["costs", "requests.jsonl", "--by", "usr"], 2, "usr"),
+        (["ingest", "requests.jsonl"], 2, "give --store FILE or --server URL"),
+        (["report", "--server", "127.0.0.1:1"], 2, "is no URL"),
+        (["report", "--server", "http://127.0.0.1:1"], 1, "no tailwise server answers at http://127.0.0.1:1"),
+        (["explain", "tppot"], 1, 'nothing is called "tppot". Did you mean "tpot"?'),
+        (["rport"], 2, "Did you mean 'report'?"),
+    ],
+)
+def test_an_error_is_a_sentence_and_a_code_and_never_a_traceback(
+    ask: Ask, folder: Path, words: list[str], code: int, says: str
+) -> None:
+    ran = ask(*words)
+    assert (ran.returncode, ran.stdout) == (code, "")
+    assert says in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_mistyped_variable_is_refused_with_a_suggestion(folder: Path) -> None:
+    ran = tailwise("report", "requests.jsonl", folder=folder, environment={"TAILWISE_TIMEZON": "UTC"})
+    assert ran.returncode == 2
+    assert 'TAILWISE_TIMEZON is not known. Did you mean "TAILWISE_TIMEZONE"?' in ran.stderr
+
+
+def test_inspect_says_what_a_file_is_and_what_it_lacks(ask: Ask, folder: Path) -> None:
+    ran = ask("inspect", "requests.jsonl")
+    lines = ran.stdout.splitlines()
+    assert ran.returncode == 0
+    assert lines[0].startswith("requests.jsonl: flat, read 60 = accepted 60 + duplicate 0 + rejected 0")
+    assert "  makes 60 requests" in lines
+    assert any(line.startswith("  lacks: ") and "queue_ns" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["formats"], "otlp_"),
+        (["metrics"], "ttft "),
+        (["rules"], "KB-01 "),
+    ],
+)
+def test_the_catalogs_are_printed(ask: Ask, tmp_path: Path, words: list[str], line: str) -> None:
+    ran = ask(*words)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert any(found.startswith(line) for found in ran.stdout.splitlines())
+
+
+def test_explain_tells_metrics_formats_rules_and_recommendations(ask: Ask, tmp_path: Path) -> None:
+    told = [ask("explain", name).stdout.split()[0] for name in ("tpot", "kb-09", "scale_out")]
+    assert told == ["tpot:", "KB-09", "scale_out"]
