@@ -12,21 +12,44 @@ Pending traces stand in the store, so spans may be durable before their requests
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+from uuid import uuid4
 
-from ingest.errors import Reject
+from ingest.errors import Cancelled, Reject, UnreadableInput
+from ingest.formats import otlp_json
 from ingest.formats.contract import RawSpan, Source
+from ingest.lines import UNJUDGED, json_rejects
 from ingest.mapping import Mapping
+from ingest.store import assembly, span_batch, spans
+from ingest.store.span_columns import Learned
+from ingest.store.spans import Intake, RawRelation
+from ingest.store.watch import watched
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from ingest.store.database import Store
 
+__all__ = [
+    "AssemblyCounts",
+    "Cancelled",
+    "SpanCounts",
+    "SpanOptions",
+    "assemble",
+    "forget_spans",
+    "load_spans",
+    "stage_spans",
+]
+
 Progress = Callable[[int, int], None]  # bytes done, bytes in all
-Cancelled = Callable[[], bool]
+Cancelling = Callable[[], bool]
+
+SAMPLE_BYTES = 4 << 20  # of a source, to learn its lists of names from
+STAGED_BYTES = 32 << 20  # smaller sources go through a stage, so several may make up one upload
+SIGNALS = {"line.metrics": "metrics", "line.logs": "logs"}
 
 
 @dataclass(frozen=True)
@@ -74,7 +97,7 @@ class AssemblyCounts:
     without_request: int = 0
 
 
-def load_spans(
+def load_spans(  # noqa: PLR0917  # the first six are what every load has
     store: Store,
     cursor: DuckDBPyConnection,
     source: Source,
@@ -83,22 +106,34 @@ def load_spans(
     options: SpanOptions,
     *,
     progress: Progress | None = None,
-    cancelled: Cancelled | None = None,
+    cancelled: Cancelling | None = None,
 ) -> SpanCounts:
     """Counts of one OTLP JSON source whose spans are now in the store; requests follow with `assemble`.
 
     Args:
         store: gives the folder for spooled sources.
         cursor: of `store.writing()`; everything happens in its transaction.
-        framing: "lines" is one export request a line; "document" is one or several JSON values, however laid out.
-        progress: told (bytes done, bytes in all) now and then, from this thread or another.
+        framing: "document" reads the source as JSON values however laid out, "lines" looks at its start.
+        progress: told (bytes done, bytes in all) now and then, from this thread.
         cancelled: asked now and then; True ends the load.
 
     Raises:
         Cancelled: the load was ended by `cancelled`; the caller rolls back.
-        UnreadableInput: the source cannot be read at all.
+        UnreadableInput: the archive is damaged; the caller rolls back and loads an unpacked copy.
     """
-    raise NotImplementedError
+    with source.open() as stream:
+        start = stream.read(SAMPLE_BYTES)
+    load = SpanLoad(store, cursor, source, upload_id, options)
+    is_document = framing == "document" or otlp_json.is_document(start[:65_536])
+    work = load.document if is_document else lambda: load.lines(start)
+    tick = None if progress is None else lambda done: progress(min(done, source.size_bytes), source.size_bytes)
+    try:
+        counts = watched(cursor, work, tick=tick, cancelled=cancelled)
+    except spans.DAMAGED as error:
+        raise UnreadableInput(f"{source.name} cannot be read to its end: {str(error).splitlines()[0]}") from error
+    if progress is not None:
+        progress(source.size_bytes, source.size_bytes)
+    return counts
 
 
 def stage_spans(
@@ -109,14 +144,172 @@ def stage_spans(
     The same rules as for OTLP JSON: rejects, duplicates, names. A batch of some thousands is cheap per span; one span
     at a time is not.
     """
-    raise NotImplementedError
+    spans.prepare(cursor)
+    learned = _learned(options)
+    relation = span_batch.relation(cursor, batch, options.mapping)
+    spans.learn(cursor, relation.sql, relation.parameters, learned)
+    intake = _take_in(cursor, relation, learned, upload_id, options, staged=True)
+    rejects: tuple[Reject, ...] = ()
+    if intake.rejected:
+        rejects = tuple(
+            Reject(batch[number - 1].line, None, reason, head or "")
+            for number, reason, head in spans.refusals(cursor, relation)
+        )
+    return _counts(intake, learned, rejects)
 
 
-def assemble(cursor: DuckDBPyConnection, *, cancelled: Cancelled | None = None) -> AssemblyCounts:
+def assemble(cursor: DuckDBPyConnection, *, cancelled: Cancelling | None = None) -> AssemblyCounts:
     """Makes the request and call rows of all pending traces anew, from all their spans in the store."""
-    raise NotImplementedError
+    made = watched(cursor, lambda: assembly.assemble_pending(cursor), cancelled=cancelled)
+    return AssemblyCounts(made.traces, made.requests, made.calls, made.without_request)
 
 
 def forget_spans(cursor: DuckDBPyConnection, upload_id: str) -> int:
     """Number of spans of an upload taken out of the store; `assemble` then mends the requests they belonged to."""
-    raise NotImplementedError
+    return spans.forget(cursor, upload_id)
+
+
+class SpanLoad:
+    """The load of one OTLP JSON source into one upload."""
+
+    def __init__(
+        self, store: Store, cursor: DuckDBPyConnection, source: Source, upload_id: str, options: SpanOptions
+    ) -> None:
+        self.store = store
+        self.cursor = cursor
+        self.source = source
+        self.upload_id = upload_id
+        self.options = options
+        self.learned = _learned(options)
+
+    def lines(self, start: bytes) -> SpanCounts:
+        """Reads the source as JSON lines.
+
+        Args:
+            start: its first bytes, to learn from.
+        """
+        spans.prepare(self.cursor)
+        relation = spans.lines_of(str(self.source.path), self.source.packing, "camel", self.options.mapping)
+        sample = start[: start.rfind(b"\n") + 1] or start
+        self._learn(sample)
+        is_staged = self.source.size_bytes < STAGED_BYTES or spans.holds(self.cursor, self.upload_id)
+        intake = _take_in(self.cursor, relation, self.learned, self.upload_id, self.options, staged=is_staged)
+        rejects = self._line_rejects(relation, intake)
+        if intake.refused.get("line.snake"):
+            snake = spans.lines_of(str(self.source.path), self.source.packing, "snake", self.options.mapping)
+            spans.learn(self.cursor, snake.sql, snake.parameters, self.learned)
+            more = _take_in(self.cursor, snake, self.learned, self.upload_id, self.options, staged=True)
+            rejects = sorted((*rejects, *self._line_rejects(snake, more)), key=lambda r: (r.line or 0, r.offset or 0))
+            intake = intake.plus(more)
+        return _counts(intake, self.learned, tuple(rejects))
+
+    def document(self) -> SpanCounts:
+        """Reads the source as JSON values however laid out: cut into lines first."""
+        with self.source.open() as stream:
+            data = stream.read()
+        torn: list[Reject] = []
+        places: list[tuple[int, int]] = []
+        path = self.store.scratch / f"document-{uuid4().hex}.jsonl"
+        try:
+            with path.open("wb") as out:
+                for piece in otlp_json.pieces(data):
+                    if isinstance(piece, Reject):
+                        torn.append(piece)
+                    else:
+                        places.append((piece.line, piece.offset))
+                        out.write(piece.text + b"\n")
+            counts = self._spooled(path)
+        finally:
+            path.unlink(missing_ok=True)
+        placed = [self._placed(reject, places) for reject in counts.rejects] + torn
+        return replace(
+            counts,
+            read=counts.read + len(torn),
+            rejected=counts.rejected + len(torn),
+            rejects=tuple(sorted(placed, key=lambda reject: (reject.line or 0, reject.offset or 0))),
+        )
+
+    def _spooled(self, path: Path) -> SpanCounts:
+        spool = Source(path, self.source.name, "none", path.stat().st_size, lambda: path.open("rb"))
+        if not spool.size_bytes:
+            return SpanCounts()
+        with spool.open() as stream:
+            start = stream.read(SAMPLE_BYTES)
+        return SpanLoad(self.store, self.cursor, spool, self.upload_id, self.options).lines(start)
+
+    @staticmethod
+    def _placed(reject: Reject, places: list[tuple[int, int]]) -> Reject:
+        line, offset = places[(reject.line or 1) - 1]
+        return replace(reject, line=line, offset=offset)
+
+    def _learn(self, sample: bytes) -> None:
+        path = self.store.scratch / f"sample-{uuid4().hex}.jsonl"
+        try:
+            path.write_bytes(sample)
+            relation = spans.lines_of(str(path), "none", "camel", self.options.mapping)
+            spans.learn(self.cursor, relation.sql, relation.parameters, self.learned)
+        finally:
+            path.unlink(missing_ok=True)
+
+    def _line_rejects(self, relation: RawRelation, intake: Intake) -> list[Reject]:
+        """Where the refused lines and spans stand: read again with numbers, only if there are any."""
+        if not any(state not in spans.SILENT and state not in SIGNALS for state in intake.refused):
+            return []
+        told = [row for row in spans.refusals(self.cursor, relation) if row[1] not in SIGNALS]
+        records = sorted({record for record, _, _ in told})
+        with self.source.open() as stream:
+            places = dict(zip(records, _judged(json_rejects(stream, ((r, UNJUDGED) for r in records))), strict=True))
+        rejects: list[Reject] = []
+        for record, reason, head in told:
+            place = places[record]
+            if reason == "line.bad":
+                rejects.append(replace(place, reason="invalid_json") if place.reason == "no_time" else place)
+            elif reason == "line.other":
+                rejects.append(replace(place, reason="not_a_request") if place.reason == "no_time" else place)
+            else:
+                rejects.append(replace(place, reason=reason, head=head or place.head))
+        return rejects
+
+
+def _judged(rejects: Iterator[Reject]) -> Iterator[Reject]:
+    return (reject for reject in rejects if reject.reason != "line_too_long")
+
+
+def _learned(options: SpanOptions) -> Learned:
+    return Learned(options.mapping, options.attributes == "all")
+
+
+def _take_in(
+    cursor: DuckDBPyConnection,
+    relation: RawRelation,
+    learned: Learned,
+    upload_id: str,
+    options: SpanOptions,
+    *,
+    staged: bool,
+) -> Intake:
+    rate = options.sampling_rate if options.sampling_rate is not None else options.mapping.sampling_rate
+    return spans.take_in(
+        cursor, relation, learned, upload_id=upload_id, source=options.source, sampling_rate=rate, staged=staged
+    )
+
+
+def _counts(intake: Intake, learned: Learned, rejects: tuple[Reject, ...]) -> SpanCounts:
+    names = learned.not_understood(intake.shapes)
+    notes = [
+        f"{n} {'entry' if n == 1 else 'entries'} of {signal} skipped: only spans are read"
+        for state, signal in SIGNALS.items()
+        if (n := intake.refused.get(state, 0))
+    ]
+    if intake.replaced:
+        notes.append(f"{intake.replaced} spans were told again with more or other content; the fuller telling stands")
+    return SpanCounts(
+        read=intake.told + len(rejects),
+        accepted=intake.accepted,
+        duplicate=intake.duplicate,
+        rejected=len(rejects),
+        replaced=intake.replaced,
+        rejects=rejects,
+        not_understood=tuple(sorted(names.items(), key=lambda item: (-item[1], item[0]))),
+        notes=tuple(notes),
+    )

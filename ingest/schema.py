@@ -65,8 +65,8 @@ SPAN_FIELDS: dict[Kind, str] = {  # fields of spans picked from attributes, name
         per_token_text finish_reason level error_type error_code thread_error outcome user tenant metadata team session
         scenario workflow agent trace_name route region deployment_version replica cost_langfuse cost_mlflow
         operation kind_ai_sdk kind_logfire rank""",
-    "int": """input_tokens output_tokens cached_input_tokens cache_write_tokens reasoning_tokens audio_input_tokens
-        audio_output_tokens sequences http_status other_status retries""",
+    "int": """input_tokens output_tokens cached_input_tokens cache_write_tokens cache_write_ai_sdk reasoning_tokens
+        audio_input_tokens         audio_output_tokens sequences http_status other_status retries""",
     "float": """first_s first_engine_s first_emitter first_ms first_us caller_ttft_ms queue_s prefill_s decode_s total_s
         kv_transfer_s batch_size queue_depth kv_cache_usage preemptions itl_max_s""",
     "bool": "streaming degraded cold_start",
@@ -255,6 +255,7 @@ SPANS: tuple[Column, ...] = (
     Column("marks", "int", "bits: encoding and telling (ingest/store/span_columns.MARKS)"),
     Column("n_attributes", "int", "attributes told"),
     Column("content_key", "int", "hash of what was told: equal for equal tellings"),
+    Column("shape_key", "int", "hash of the list of attribute names"),
     Column("sampling_rate", "float", "share of traces that the source kept", "ratio"),
     Column("service", "text", "service name of the resource"),
     Column("resource_namespace", "text", "service namespace of the resource"),
@@ -275,7 +276,6 @@ SPANS: tuple[Column, ...] = (
     Column("raw_names", "texts", "attribute names of a span whose list of names is not yet learned; else null"),
     Column("raw_values", "texts", "their values"),
     Column("refused", "text", "why the span cannot be; null in every stored span"),
-    Column("head", "text", "first characters of a refused span"),
 )
 
 PENDING_TRACES: tuple[Column, ...] = (

@@ -72,9 +72,9 @@ PICKS: dict[str, tuple[str, ...]] = {
         "gen_ai.usage.cache_write_input_tokens",
         "llm.token_count.prompt_details.cache_write",
         "llm.token_count.prompt_details.cache_creation",
-        "ai.usage.inputTokenDetails.cacheWriteTokens",
         "gen_ai.aggregated_usage.cache_write.input_tokens",
     ),
+    "cache_write_ai_sdk": ("ai.usage.inputTokenDetails.cacheWriteTokens",),  # 0 also where the provider says nothing
     "reasoning_tokens": (
         "gen_ai.usage.reasoning.output_tokens",
         "gen_ai.usage.reasoning_tokens",
@@ -227,7 +227,6 @@ PICKS: dict[str, tuple[str, ...]] = {
     "module": ("module",),
     "thread": ("thread_label",),
     "rank": ("tp_rank",),
-    "sdk": ("telemetry.sdk.name",),
 }
 
 RESOURCE_PICKS: dict[str, tuple[str, ...]] = {
@@ -236,7 +235,6 @@ RESOURCE_PICKS: dict[str, tuple[str, ...]] = {
     "resource_region": ("cloud.region",),
     "resource_version": ("service.version",),
     "resource_replica": ("service.instance.id", "k8s.pod.name"),
-    "resource_sdk": ("telemetry.sdk.name",),
 }
 
 MAPPED_FIELDS: dict[str, str] = {  # field of a mapping file -> pick that its names go in front of

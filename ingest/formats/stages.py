@@ -1,6 +1,6 @@
 """What kind of step a span is: ordered rules of all emitters, as data.
 
-Output: RULES; the first rule whose conditions all hold gives the class and the emitter of a span.
+Input: what a span tells of its kind. Output: its class and emitter by RULES, the first whose conditions all hold.
 Source: span names and kind attributes as the emitters write them, engines first, then gateways, frameworks and
 instrumentations of client libraries, then the names of stages themselves.
 
@@ -18,7 +18,10 @@ A span of no rule is part of the span around it.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 # columns that a rule may look at: of the span itself, and PICKS of attributes.py
 KIND_PICKS: tuple[str, ...] = (
@@ -37,7 +40,6 @@ KIND_PICKS: tuple[str, ...] = (
     "module",
     "thread",
     "provider",
-    "sdk",
 )
 PRESENCE_PICKS: tuple[str, ...] = ("total_s", "total_text", "kv_transfer_s", "queue_s", "output_tokens", "model")
 
@@ -227,3 +229,27 @@ _NAMES: tuple[Rule, ...] = (
 )
 
 RULES: tuple[Rule, ...] = (*_ENGINES, *_GATEWAYS, *_FRAMEWORKS, *_OPERATIONS, *_NAMES)
+
+KIND_COLUMNS: tuple[str, ...] = ("scope", "name", "kind", "service", *KIND_PICKS, *(f"has.{p}" for p in PRESENCE_PICKS))
+
+
+def classify(step: Sequence[str | None], stages: Sequence[tuple[str, str]] = ()) -> tuple[str | None, str | None]:
+    """Class and emitter of a span, or (None, None) if no rule knows it.
+
+    Args:
+        step: values of KIND_COLUMNS in that order; null is "not told", and for `has.X` "not there".
+        stages: patterns of span names (* is any text) and their stage, from a mapping file; they go first.
+    """
+    told = dict(zip(KIND_COLUMNS, step, strict=True))
+    name = told["name"] or ""
+    for pattern, stage in stages:
+        if fnmatchcase(name, pattern):
+            return stage, "mapping"
+    for rule in RULES:
+        if all(_holds(told[column], pattern) for column, pattern in rule.when.items()):
+            return rule.cls, rule.emitter
+    return None, None
+
+
+def _holds(value: str | None, pattern: str) -> bool:
+    return value is not None and re.search(pattern, value) is not None

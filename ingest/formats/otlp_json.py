@@ -1,0 +1,215 @@
+"""OTLP JSON: export requests one a line, or JSON documents however laid out.
+
+Input: bytes. Output: FORMAT, read in bulk by SQL (store/span_source); and for documents the pieces that SQL reads as
+lines: each entry of resourceSpans on a line of its own.
+Source: OTLP specification, JSON encoding; what the collector's file exporter writes; OTLP examples.
+
+A document torn in the middle gives every span that is whole, and one reject.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ingest.errors import HEAD_CHARACTERS, Reject
+from ingest.formats.contract import Format, Head, SpanReader
+
+MAX_PIECE_BYTES = 8 << 20  # well below the object limit of the JSON reader
+_SIGNALS = ("resourceSpans", "resource_spans", "resourceMetrics", "resourceLogs", "resource_metrics", "resource_logs")
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\],]', re.DOTALL)
+_SPANS_KEYS = (b'"resourceSpans"', b'"resource_spans"')
+_OTHER_KEYS = (b'"resourceMetrics"', b'"resource_metrics"', b'"resourceLogs"', b'"resource_logs"')
+
+
+def sniff(head: Head) -> float:
+    """Certain where a key of the encoding stands at the top."""
+    if head.shape not in ("json_lines", "json_document"):
+        return 0.0
+    if any(key in head.keys for key in _SIGNALS):
+        return 0.95
+    return 0.6 if any(key in head.data for key in _SPANS_KEYS) and b'"spans"' in head.data else 0.0
+
+
+def is_document(start: bytes) -> bool:
+    """Whether the bytes are laid out over several lines, or set one value after another without a newline.
+
+    Args:
+        start: the first bytes of the source, the longer the surer.
+    """
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if text[:1] == b"[":
+        return True
+    end = _value_end(text)
+    newline = text.find(b"\n")
+    if end is None:
+        return 0 <= newline < len(text)
+    if 0 <= newline < end:
+        return True
+    return text[end:].lstrip(b" \t\r")[:1] == b"{"
+
+
+def _value_end(text: bytes) -> int | None:
+    depth = 0
+    for token in _TOKEN.finditer(text):
+        if token[0] in (b"{", b"["):
+            depth += 1
+        elif token[0] in (b"}", b"]"):
+            depth -= 1
+            if depth <= 0:
+                return token.end()
+    return None
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One entry of resourceSpans as a line of its own (`text`), and where it stands in the document.
+
+    Entries of metrics and logs, and documents without spans, come as they are, cut short.
+    """
+
+    text: bytes
+    line: int
+    offset: int
+
+
+def pieces(data: bytes) -> Iterator[Piece | Reject]:
+    """Entries of all documents in the bytes, in order; a torn end or text that is no JSON is one reject."""
+    walk = _Walk(data)
+    yield from walk.run()
+
+
+class _Walk:
+    """One pass over the tokens of a source."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.line_at = 0  # offset up to which lines are counted
+        self.lines = 1
+        self.depth = 0  # open brackets, a top-level array left out
+        self.is_array = False
+        self.key = b""  # last key at the top of a document
+        self.array_key = b""  # key of the array that is open there
+        self.document_at = 0
+        self.entry_at = -1
+        self.n_entries = 0
+
+    def run(self) -> Iterator[Piece | Reject]:
+        for token in _TOKEN.finditer(self.data):
+            mark = token[0]
+            if mark in (b"{", b"["):
+                self._open(mark, token.start())
+            elif mark in (b"}", b"]"):
+                if self.depth == 0 and not self.is_array:
+                    yield self._reject(token.start(), "invalid_json")
+                    return
+                yield from self._close(mark, token.end())
+            elif self.depth == 1 and mark != b",":
+                self.key = mark
+        if self.depth or self.is_array:
+            yield from self._torn()
+
+    def _open(self, mark: bytes, at: int) -> None:
+        if self.depth == 0 and mark == b"[" and not self.is_array:
+            self.is_array = True
+            self.document_at = at
+            return
+        if self.depth == 0:
+            self.document_at, self.n_entries = at, 0
+        elif self.depth == 1 and mark == b"[":
+            self.array_key = self.key
+        elif self.depth == 2 and self.array_key in (*_SPANS_KEYS, *_OTHER_KEYS):
+            self.entry_at = at
+        self.depth += 1
+
+    def _close(self, mark: bytes, end: int) -> Iterator[Piece]:
+        if self.depth == 0:
+            self.is_array = False
+            return
+        self.depth -= 1
+        if self.depth == 2 and self.entry_at >= 0:
+            self.n_entries += 1
+            yield from self._entry(self.array_key, self.entry_at, end)
+            self.entry_at = -1
+        elif self.depth == 1 and mark == b"]":
+            self.array_key = b""
+        elif self.depth == 0 and not self.n_entries:
+            text = _one_line(self.data[self.document_at : end])
+            yield Piece(text if len(text) < MAX_PIECE_BYTES else b'{"other":0}', *self._place(self.document_at))
+
+    def _entry(self, key: bytes, start: int, end: int) -> Iterator[Piece]:
+        text = self.data[start:end]
+        if key not in _SPANS_KEYS:
+            yield Piece(b"{" + key + b":[]}", *self._place(start))
+        elif len(text) <= MAX_PIECE_BYTES:
+            yield Piece(b"{" + key + b":[" + _one_line(text) + b"]}", *self._place(start))
+        else:
+            for part in _parts(text):
+                yield Piece(b"{" + key + b":[" + _one_line(part) + b"]}", *self._place(start))
+
+    def _torn(self) -> Iterator[Piece | Reject]:
+        if self.entry_at >= 0 and self.array_key in _SPANS_KEYS:
+            for part in _parts(self.data[self.entry_at :]):
+                yield Piece(b"{" + self.array_key + b":[" + _one_line(part) + b"]}", *self._place(self.entry_at))
+        yield self._reject(self.entry_at if self.entry_at >= 0 else self.document_at, "torn_line")
+
+    def _place(self, offset: int) -> tuple[int, int]:
+        self.lines += self.data.count(b"\n", self.line_at, offset)
+        self.line_at = max(self.line_at, offset)
+        return self.lines, offset
+
+    def _reject(self, offset: int, reason: str) -> Reject:
+        line, _ = self._place(offset)
+        head = self.data[offset : offset + 4 * HEAD_CHARACTERS].decode("utf-8", "replace")[:HEAD_CHARACTERS]
+        return Reject(line, offset, reason, head)
+
+
+def _one_line(text: bytes) -> bytes:
+    """The same JSON without line ends, which can only stand between its tokens."""
+    return text.translate(_BLANKS) if b"\n" in text or b"\r" in text else text
+
+
+_BLANKS = bytes.maketrans(b"\r\n", b"  ")
+
+
+def _parts(entry: bytes) -> Iterator[bytes]:
+    """A long or torn entry of resourceSpans as several whole ones, each with its resource, scope and one run of spans.
+
+    Resource and scope are those told before the spans; a span that does not end is left out.
+    """
+    stack: list[bytes] = []
+    scopes_at = scope_at = spans_at = first = last = -1
+    for token in _TOKEN.finditer(entry):
+        mark = token[0]
+        if mark in (b"{", b"["):
+            stack.append(mark)
+            if stack == _SPAN_STACK[:2]:
+                scopes_at = token.end()
+            elif stack == _SPAN_STACK[:3]:
+                scope_at = token.start()
+            elif stack == _SPAN_STACK[:4]:
+                spans_at = token.end()
+            elif stack == _SPAN_STACK and first < 0:
+                first = token.start()
+        elif mark in (b"}", b"]"):
+            stack.pop()
+            if stack == _SPAN_STACK[:4]:
+                last = token.end()
+            ends = stack == _SPAN_STACK[:3] or last - first > MAX_PIECE_BYTES // 2
+            if ends and first >= 0 and last > first:
+                yield entry[:scopes_at] + entry[scope_at:spans_at] + entry[first:last] + b"]}]}"
+                first = last = -1
+    if first >= 0 and last > first:
+        yield entry[:scopes_at] + entry[scope_at:spans_at] + entry[first:last] + b"]}]}"
+
+
+_SPAN_STACK = [b"{", b"[", b"{", b"[", b"{"]  # entry { scopeSpans [ scope { spans [ span {
+
+FORMAT = Format(
+    name="otlp_json",
+    title="OTLP JSON",
+    says="traces as the collector's file exporter writes them, one export request a line or as documents",
+    sniff=sniff,
+    reader=SpanReader("lines"),
+)

@@ -1,0 +1,145 @@
+"""Assembly, third part: which stage every moment of a request belongs to.
+
+Input: as_span, as_root, as_member, as_call. Output: temporary tables
+    as_piece       t, label, call, len: time by the deepest classified span; `call` where the time is a call's own
+    as_call_stage  one row per call: its time divided by what its engine or its client's first token says
+
+At each moment the deepest classified span wins, so nothing is counted twice and parallel steps count by wall clock.
+A trace whose classified spans do not overlap needs no sweep: each has its own length, the rest is the root's.
+"""
+
+from __future__ import annotations
+
+import duckdb
+
+from ingest.schema import STAGES
+
+_STAGE_LIST = ", ".join(f"'{stage}'" for stage in STAGES)
+_LABEL = f"CASE WHEN cls IN ({_STAGE_LIST}) THEN cls WHEN cls = 'container' THEN 'unattributed' END"
+PARTS = (
+    *("queue", "prefill", "decode", "network", "model", "before_first_token", "after_first_token", "unattributed"),
+)
+
+
+def build(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Makes the tables of this part."""
+    _clients(cursor)
+    _classified(cursor)
+    _pieces(cursor)
+    _divide(cursor)
+
+
+def _clients(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Model spans around a gateway's span: their own time is the network to it."""
+    cursor.execute(
+        "CREATE OR REPLACE TEMP TABLE as_client AS SELECT pr AS r, top, depth FROM as_span "
+        "WHERE cls = 'gateway' AND top IS NOT NULL AND pr IS NOT NULL"
+    )
+    while _count(cursor, "SELECT count(*) FROM as_client") and _count(
+        cursor,
+        """SELECT count(*) FROM as_client JOIN as_span USING (r)
+            WHERE as_client.r <> as_client.top AND as_span.pr NOT IN (SELECT r FROM as_client)""",
+    ):
+        cursor.execute("""INSERT INTO as_client SELECT DISTINCT as_span.pr, as_client.top, as_span.depth FROM as_client JOIN as_span USING (r)
+            WHERE as_client.r <> as_client.top AND as_span.pr NOT IN (SELECT r FROM as_client)""")
+
+
+def _classified(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Spans that take part, clipped to their root; an engine's span only where no model span tells the call."""
+    cursor.execute(f"""CREATE OR REPLACE TEMP TABLE as_part AS
+        SELECT node.r, node.t, node.s, node.depth, greatest(node.st, root.st) AS a, least(node.en, root.en) AS z,
+            CASE WHEN node.r IN (SELECT r FROM as_client) AND node.cls = 'call' THEN 'network' ELSE {_LABEL.replace("cls", "node.cls")} END AS label,
+            CASE WHEN member.r IS NOT NULL AND NOT (node.r IN (SELECT r FROM as_client) AND node.cls = 'call') THEN member.call END AS call
+        FROM as_span AS node JOIN as_root AS root ON root.t = node.t
+        LEFT JOIN as_member AS member ON member.r = node.r LEFT JOIN as_call AS told ON told.call = member.call
+        WHERE node.r <> root.r AND least(node.en, root.en) > greatest(node.st, root.st)
+            AND ((node.cls IN ({_STAGE_LIST}) OR node.cls = 'call') OR (node.cls = 'container' AND NOT node.is_plain)
+                OR (node.cls = 'engine' AND NOT told.has_model))""")
+    cursor.execute(f"""CREATE OR REPLACE TEMP TABLE as_whole AS
+        SELECT root.r, root.t, root.s, root.st AS a, root.en AS z,
+            CASE WHEN root.r IN (SELECT r FROM as_client) AND root.cls = 'call' THEN 'network' WHEN member.r IS NULL THEN coalesce({_LABEL.replace("cls", "root.cls")}, 'unattributed') END AS label,
+            CASE WHEN NOT (root.r IN (SELECT r FROM as_client) AND root.cls = 'call') THEN member.call END AS call
+        FROM as_root AS root LEFT JOIN as_member AS member ON member.r = root.r""")
+
+
+def _pieces(cursor: duckdb.DuckDBPyConnection) -> None:
+    cursor.execute("""CREATE OR REPLACE TEMP TABLE as_swept AS
+        SELECT DISTINCT t FROM (SELECT t, a, max(z) OVER (PARTITION BY t ORDER BY a, z, r ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+            FROM as_part) WHERE before > a
+        UNION SELECT t FROM as_whole WHERE call IS NOT NULL AND t IN (SELECT t FROM as_part)""")
+    cursor.execute("""CREATE OR REPLACE TEMP TABLE as_piece AS
+        SELECT t, label, call, a, z - a AS len FROM as_part WHERE t NOT IN (SELECT t FROM as_swept)
+        UNION ALL
+        SELECT whole.t, whole.label, whole.call, whole.a, whole.z - whole.a - coalesce(taken.len, 0) AS len FROM as_whole AS whole
+            LEFT JOIN (SELECT t, sum(z - a)::BIGINT AS len FROM as_part GROUP BY t) AS taken USING (t)
+            WHERE whole.t NOT IN (SELECT t FROM as_swept)""")
+    if not _count(cursor, "SELECT count(*) FROM as_swept"):
+        return
+    cursor.execute("""CREATE OR REPLACE TEMP TABLE as_cover AS
+        SELECT s, t, depth, a, z, label, call FROM as_part WHERE t IN (SELECT t FROM as_swept)
+        UNION ALL SELECT s, t, -1, a, z, label, call FROM as_whole WHERE t IN (SELECT t FROM as_swept)""")
+    cursor.execute("""INSERT INTO as_piece
+        WITH cut AS (SELECT t, a AS x FROM as_cover UNION SELECT t, z FROM as_cover),
+        segment AS (SELECT t, x AS a, lead(x) OVER (PARTITION BY t ORDER BY x) AS z FROM cut),
+        won AS (SELECT segment.t, segment.a, segment.z, arg_max(struct_pack(label := cover.label, call := cover.call),
+                (cover.depth::HUGEINT + 2) * 5192296858534827628530496329220096::HUGEINT -- 2^112: depth, start, then the span's own hash
+                    + cover.a::HUGEINT * 1125899906842624 + (cover.s >> 14)::HUGEINT) AS winner
+            FROM segment JOIN as_cover AS cover ON cover.t = segment.t AND cover.a <= segment.a AND cover.z >= segment.z
+            WHERE segment.z > segment.a GROUP BY segment.t, segment.a, segment.z)
+        SELECT t, winner.label, winner.call, a, z - a AS len FROM won""")
+
+
+def _divide(cursor: duckdb.DuckDBPyConnection) -> None:
+    """A call's own time: by its engine's parts if they are whole, else cut at the first token, else undivided.
+
+    An engine that is the root counts its own total, not its span's.
+    """
+    cursor.execute("""CREATE OR REPLACE TEMP TABLE as_own AS
+        SELECT told.*, own.len - CASE WHEN root.cls = 'engine' AND root.r = told.first_r THEN (root.en - root.st) - told.engine_total_ns ELSE 0 END AS share,
+            own.before
+        FROM as_call AS told LEFT JOIN as_root AS root ON root.t = told.t
+        LEFT JOIN (SELECT piece.call, sum(len)::BIGINT AS len,
+                sum(greatest(0, least(len, told.st + told.first_ns - piece.a)))::BIGINT AS before
+            FROM as_piece AS piece JOIN as_call AS told ON told.call = piece.call GROUP BY piece.call) AS own ON own.call = told.call""")
+    cursor.execute(f"CREATE OR REPLACE TEMP TABLE as_call_stage AS SELECT call, t, {_shares()} FROM ({_CASES})")
+
+
+# share: the call's own time; inside: what of it the engine's total covers; measured: sum of the engine's parts
+_CASES = """
+SELECT *, CASE WHEN measured > share * 1.02 + 1000000 THEN share::DOUBLE / measured ELSE 1.0 END AS squeeze,
+    CASE WHEN prefill_ns IS NOT NULL AND decode_ns IS NOT NULL THEN 'whole'
+        WHEN n_engines > 0 AND inference_ns IS NOT NULL THEN 'inference'
+        WHEN n_engines > 0 AND (queue_ns IS NOT NULL OR decode_ns IS NOT NULL) THEN 'some'
+        WHEN first_ns IS NOT NULL THEN 'first' WHEN has_model OR engine IN ('triton', 'tgi') THEN 'model' ELSE 'nothing' END AS basis
+FROM (SELECT *, coalesce(queue_ns, 0) + coalesce(prefill_ns, 0) + coalesce(decode_ns, 0) + coalesce(inference_ns, 0)
+        + coalesce(transfer_ns, 0) AS measured,
+    CASE WHEN has_model AND n_engines > 0 THEN least(share, engine_total_ns) ELSE share END AS inside
+FROM (SELECT * REPLACE (coalesce(share, 0) AS share) FROM as_own))"""
+
+
+def _shares() -> str:
+    def scaled(name: str) -> str:
+        return f"CAST(round({name} * squeeze) AS BIGINT)"
+
+    told = "basis IN ('whole', 'inference', 'some')"
+    rest = f"greatest(0, inside - {scaled('measured')})"
+    later = "CASE WHEN engine_first_ns IS NOT NULL THEN greatest(0, least(inside, engine_first_ns) - coalesce(queue_ns, 0)) END"
+    expressions = {
+        "queue": f"CASE WHEN {told} THEN {scaled('queue_ns')} END",
+        "prefill": f"CASE WHEN {told} THEN {scaled('prefill_ns')} END",
+        "decode": f"CASE WHEN {told} THEN {scaled('decode_ns')} END",
+        "network": f"""CASE WHEN {told} AND has_model THEN share - inside + coalesce(transfer_ns, 0)
+            WHEN {told} THEN transfer_ns END""",
+        "model": f"CASE basis WHEN 'model' THEN share WHEN 'inference' THEN {scaled('inference_ns')} "
+        f"WHEN 'some' THEN CASE WHEN engine IN ('triton', 'tgi') AND engine_first_ns IS NULL THEN {rest} END END",
+        "before_first_token": f"CASE basis WHEN 'first' THEN before WHEN 'some' THEN {later} END",
+        "after_first_token": """CASE basis WHEN 'first' THEN share - before
+            WHEN 'some' THEN CASE WHEN engine_first_ns IS NOT NULL AND decode_ns IS NULL THEN greatest(0, inside - engine_first_ns) END END""",
+        "unattributed": "CASE WHEN basis = 'nothing' THEN share END",
+    }
+    return ", ".join(f"{sql} AS {name}" for name, sql in expressions.items()) + ", basis, squeeze"
+
+
+def _count(cursor: duckdb.DuckDBPyConnection, sql: str) -> int:
+    row = cursor.execute(sql).fetchone()
+    return int(row[0]) if row else 0

@@ -1,0 +1,137 @@
+"""Assembly, first part: spans of the wanted traces, their tree, and what is rewritten before calls are looked for.
+
+Input: table spans; temporary table as_wanted (trace_id).
+Output: temporary tables
+    as_span   one narrow row per span: r (row, below 0 for one made here), t, s, p (hashes of trace, span, parent),
+              cls, emitter, st, en, kind; and from the tree: pr (row of the parent), depth, top (outermost call or
+              engine among ancestors and itself), near (class of the nearest call, engine or gateway above), eng (nearest
+              engine above), rank (of the thread it hangs under), in_tool, is_plain (nothing but containers above)
+    as_root   one row per trace: t, r, st, en, cls, n_roots
+    as_slice  parts of an engine told as spans: eng, queue_ns, prefill_ns, decode_ns, network_ns
+
+Columns are narrow and ids are 64-bit hashes: the sweep and the joins touch every span, the wide row only calls need.
+The tree is walked from the roots down, a level at a time, so a circle is never entered.
+"""
+
+from __future__ import annotations
+
+import duckdb
+
+MAX_DEPTH = 1000  # of a tree of spans; deeper ones hang below their last level
+
+_CALL = "cls IN ('call', 'engine')"
+
+
+def build(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Makes the tables of this part."""
+    _read(cursor)
+    _roots(cursor)
+    _walk(cursor)
+    _engines_of_slices(cursor)
+    _triton(cursor)
+
+
+def _read(cursor: duckdb.DuckDBPyConnection) -> None:
+    cursor.execute("""CREATE OR REPLACE TEMP TABLE as_flat AS
+        SELECT rowid AS r, hash(trace_id) AS t, hash(span_id) AS s, CASE WHEN parent_id IS NOT NULL THEN hash(parent_id) END AS p,
+            "class" AS cls, emitter, started_ns AS st, coalesce(ended_ns, started_ns) AS en, kind, service,
+            TRY_CAST(rank AS BIGINT) AS own_rank
+        FROM spans WHERE trace_id IN (SELECT trace_id FROM as_wanted)""")
+    # a plain server span is a gateway where its own service is one in that trace
+    if _count(cursor, "SELECT count(*) FROM as_flat WHERE cls = 'server'"):
+        cursor.execute("""UPDATE as_flat SET cls = CASE WHEN (t, service) IN (
+                SELECT t, service FROM as_flat WHERE emitter = 'litellm' AND cls IN ('gateway', 'call'))
+            THEN 'gateway' ELSE 'container' END WHERE cls = 'server'""")
+
+
+def _roots(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Of the spans without a parent in the trace the earliest that is no engine's; in a circle the earliest of all."""
+    cursor.execute("""CREATE OR REPLACE TEMP TABLE as_linked AS
+        SELECT child.*, parent.r AS pr, parent.st AS parent_st FROM as_flat AS child
+        LEFT JOIN as_flat AS parent ON parent.t = child.t AND parent.s = child.p AND parent.r <> child.r""")
+    cursor.execute("""CREATE OR REPLACE TEMP TABLE as_top AS
+        SELECT *, CASE WHEN cls = 'ignored' THEN 2 WHEN cls = 'engine' THEN 1 ELSE 0 END AS worth FROM as_linked WHERE pr IS NULL
+        UNION ALL BY NAME
+        SELECT *, 0 AS worth FROM as_linked WHERE t NOT IN (SELECT t FROM as_linked WHERE pr IS NULL)
+        QUALIFY row_number() OVER (PARTITION BY t ORDER BY st, s) = 1""")
+    cursor.execute("""CREATE OR REPLACE TEMP TABLE as_root AS
+        SELECT t, r, s, st, en, cls, n_roots, p IS NOT NULL AS is_orphan FROM (
+            SELECT *, count(*) OVER (PARTITION BY t) AS n_roots,
+                row_number() OVER (PARTITION BY t ORDER BY worth, st, s) AS i FROM as_top) WHERE i = 1""")
+
+
+def _walk(cursor: duckdb.DuckDBPyConnection) -> None:
+    columns = "r, t, s, p, cls, emitter, st, en, kind, pr, parent_st"
+    cursor.execute(f"""CREATE OR REPLACE TEMP TABLE as_span AS
+        SELECT {columns}, CASE WHEN r IN (SELECT r FROM as_root) THEN 0 ELSE 1 END AS depth,
+            CASE WHEN {_CALL} THEN r END AS top, NULL::VARCHAR AS near, NULL::BIGINT AS eng,
+            own_rank AS rank, false AS in_tool, coalesce(cls = 'container', false) AS is_plain
+        FROM as_top""")
+    cursor.execute("CREATE OR REPLACE TEMP TABLE as_level AS SELECT * FROM as_span")
+    cursor.execute("CREATE OR REPLACE TEMP TABLE as_rest AS SELECT * FROM as_linked WHERE pr IS NOT NULL")
+    for _ in range(MAX_DEPTH):
+        cursor.execute(f"""CREATE OR REPLACE TEMP TABLE as_next AS
+            SELECT child.r, child.t, child.s, child.p, child.cls, child.emitter, child.st, child.en, child.kind, child.pr,
+                child.parent_st, above.depth + 1 AS depth,
+                coalesce(above.top, CASE WHEN {_CALL.replace("cls", "child.cls")} THEN child.r END) AS top,
+                CASE WHEN above.cls IN ('call', 'engine', 'gateway') THEN above.cls ELSE above.near END AS near,
+                CASE WHEN above.cls = 'engine' THEN above.r ELSE above.eng END AS eng,
+                coalesce(child.own_rank, above.rank) AS rank,
+                above.in_tool OR coalesce(above.cls = 'tool', false) AS in_tool,
+                above.is_plain AND coalesce(child.cls = 'container', false) AS is_plain
+            FROM as_rest AS child JOIN as_level AS above ON child.pr = above.r
+            WHERE child.r NOT IN (SELECT r FROM as_top)""")
+        if not _count(cursor, "SELECT count(*) FROM as_next"):
+            break
+        cursor.execute("INSERT INTO as_span SELECT * FROM as_next")
+        cursor.execute("CREATE OR REPLACE TEMP TABLE as_level AS SELECT * FROM as_next")
+
+
+def _engines_of_slices(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Queue, prefill and decode told as spans: figures of the engine above them, else of an engine made for them."""
+    cursor.execute(
+        "CREATE OR REPLACE TEMP TABLE as_slice (eng BIGINT, queue_ns BIGINT, prefill_ns BIGINT, decode_ns BIGINT, "
+        "network_ns BIGINT)"
+    )
+    cursor.execute("CREATE OR REPLACE TEMP TABLE as_made (eng BIGINT, r BIGINT)")
+    if not _count(cursor, "SELECT count(*) FROM as_span WHERE starts_with(cls, 'slice.')"):
+        return
+    # siblings without an engine: one engine per parent
+    cursor.execute("""CREATE OR REPLACE TEMP TABLE as_made AS
+        SELECT -1 - min(r) OVER (PARTITION BY t, coalesce(pr, r)) AS eng, r FROM as_span
+        WHERE starts_with(cls, 'slice.') AND eng IS NULL""")
+    cursor.execute("""INSERT INTO as_span BY NAME SELECT made.eng AS r, any_value(t) AS t, hash(made.eng) AS s,
+            any_value(p) AS p, 'engine' AS cls, any_value(emitter) AS emitter, min(st) AS st, max(en) AS en, 2 AS kind,
+            any_value(pr) AS pr, min(st) AS parent_st, min(depth) AS depth, coalesce(any_value(top), made.eng) AS top,
+            any_value(near) AS near, NULL AS eng, NULL AS rank, bool_or(in_tool) AS in_tool, false AS is_plain
+        FROM as_made AS made JOIN as_span USING (r) GROUP BY made.eng""")
+    cursor.execute("""INSERT INTO as_slice SELECT eng,
+            sum(en - st) FILTER (cls = 'slice.queue')::BIGINT, sum(en - st) FILTER (cls = 'slice.prefill')::BIGINT,
+            sum(en - st) FILTER (cls = 'slice.decode')::BIGINT, sum(en - st) FILTER (cls = 'slice.network')::BIGINT
+        FROM (SELECT coalesce(made.eng, span.eng) AS eng, span.cls, st, en, rank,
+                min(rank) OVER (PARTITION BY coalesce(made.eng, span.eng)) AS lowest
+            FROM as_span AS span LEFT JOIN as_made AS made USING (r) WHERE starts_with(span.cls, 'slice.'))
+        WHERE rank IS NOT DISTINCT FROM lowest GROUP BY eng""")
+    cursor.execute("UPDATE as_span SET cls = NULL WHERE starts_with(cls, 'slice.')")
+
+
+def _triton(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Of several computations the longest is the model; queue and sending are told by pairs of events."""
+    if not _count(cursor, "SELECT count(*) FROM as_span WHERE emitter = 'triton'"):
+        return
+    cursor.execute("""UPDATE as_span SET cls = NULL, top = NULL WHERE emitter = 'triton' AND cls = 'engine' AND r NOT IN (
+        SELECT r FROM as_span WHERE emitter = 'triton' AND cls = 'engine'
+        QUALIFY row_number() OVER (PARTITION BY t ORDER BY en - st DESC, st, s) = 1)""")
+    cursor.execute("""INSERT INTO as_span BY NAME
+        WITH told AS (SELECT node.*, spans.slice_from_ns AS a, spans.slice_to_ns AS z FROM as_span AS node JOIN spans ON spans.rowid = node.r
+            WHERE node.emitter = 'triton' AND slice_from_ns IS NOT NULL)
+        SELECT -1 - told.r AS r, told.t, hash(-1 - told.r) AS s, told.s AS p, CASE WHEN z IS NULL THEN 'queue' ELSE 'network' END AS cls,
+            'triton' AS emitter, a AS st, coalesce(z, model.st) AS en, 1 AS kind, told.r AS pr, told.depth + 1 AS depth,
+            false AS in_tool, false AS is_plain, a AS parent_st
+        FROM told LEFT JOIN as_span AS model ON model.pr = told.r AND model.cls = 'engine' AND z IS NULL
+        WHERE coalesce(z, model.st) >= a""")
+
+
+def _count(cursor: duckdb.DuckDBPyConnection, sql: str) -> int:
+    row = cursor.execute(sql).fetchone()
+    return int(row[0]) if row else 0

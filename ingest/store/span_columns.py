@@ -1,0 +1,286 @@
+"""SQL that turns raw spans into rows of table spans: which attribute is which column.
+
+Input: a relation of raw spans (span_source.RAW); what was learned of their lists of names and of their kinds.
+Output: SQL text of a relation with the columns of schema.SPANS.
+
+Emitters write the same names in the same order again and again, so the place of every field is looked up once per
+distinct LIST of names, not once per span; likewise the class of a span depends on few values, and is judged once per
+distinct tuple of them. Both dictionaries are learned from a sample; a span they do not know keeps its raw lists, and
+is read again once they are learned (spans.py).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cache
+
+import polars as pl
+
+from ingest.formats.attributes import ABSENT, MAPPED_FIELDS, PICKS
+from ingest.formats.content import CONTENT, KNOWN
+from ingest.formats.stages import KIND_PICKS, PRESENCE_PICKS, classify
+from ingest.mapping import Mapping
+from ingest.schema import SPAN_FIELDS, SQL_TYPES, Kind
+from ingest.store.span_source import EVENTS, LEGACY, SNAKE
+
+MARKS: dict[str, int] = {  # bits of column marks, and the flag that a request gets from them
+    "base64_ids": 1,
+    "enum_names": 2,
+    "snake_case": SNAKE,
+    "legacy_scope_key": LEGACY,
+    "events_dropped": 16,
+    "duplicate_span_ignored": 32,
+}
+PICK_KINDS: dict[str, Kind] = {name: kind for kind, names in SPAN_FIELDS.items() for name in names.split()}
+PROMOTED = "resource:"  # prefix of a promoted attribute of the resource among the names of its spans
+MAX_PLACES = 4  # names of one field on one span that are looked at, best first
+
+FIRST_YEAR_NS = 1_420_070_400_000_000_000  # 2015: earlier instants are wrong units or unset clocks
+DAY_NS = 86_400_000_000_000
+
+
+@dataclass
+class Learned:
+    """What is known of lists of names (hash -> names) and of kinds of steps (hash -> class and emitter)."""
+
+    mapping: Mapping = field(default_factory=Mapping)
+    keep_attributes: bool = True
+    shapes: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    kinds: dict[int, tuple[str | None, str | None]] = field(default_factory=dict)
+
+    @property
+    def dimensions(self) -> dict[str, tuple[str, ...]]:
+        """Pick of every promoted dimension -> attribute names, the span's own before its resource's."""
+        return {
+            f"dimension_{i}": (attribute, PROMOTED + attribute)
+            for i, attribute in enumerate(self.mapping.dimensions.values())
+        }
+
+    def picks(self) -> dict[str, tuple[str, ...]]:
+        """Names of every field, those of the mapping file in front."""
+        own = {MAPPED_FIELDS.get(name, name): names for name, names in self.mapping.attributes.items()}
+        return {name: (*own.get(name, ()), *names) for name, names in PICKS.items()} | self.dimensions
+
+    def learn_kinds(self, rows: Iterable[Sequence[object]]) -> None:
+        """Judges rows (hash, values of stages.KIND_COLUMNS)."""
+        for key, *values in rows:
+            step = [None if value is None else str(value) for value in values]
+            self.kinds[int(str(key))] = classify(step, self.mapping.stages)
+
+    def places(self) -> dict[str, dict[int, tuple[int, ...]]]:
+        """Field -> shape -> places of its names in the list, from 1, best first; fields on no shape are left out."""
+        found: dict[str, dict[int, tuple[int, ...]]] = {}
+        picks = self.picks()
+        for key, names in self.shapes.items():
+            place: dict[str, int] = {}
+            for i, name in enumerate(names, start=1):
+                place.setdefault(name, i)
+            for pick, wanted in picks.items():
+                at = tuple(place[name] for name in wanted if name in place)[:MAX_PLACES]
+                if at:
+                    found.setdefault(pick, {})[key] = at
+        return found
+
+    def rest(self, names: tuple[str, ...]) -> tuple[list[int], list[str]]:
+        """Places and JSON keys of the names that are kept as attributes."""
+        mapped = self.mapped_names()
+        kept = [
+            (i, json.dumps(name, ensure_ascii=False) + ":")
+            for i, name in enumerate(names, start=1)
+            if name is not None and name not in mapped and not is_content(name) and not name.startswith(PROMOTED)
+        ]
+        return [i for i, _ in kept], [key for _, key in kept]
+
+    def mapped_names(self) -> frozenset[str]:
+        """Attribute names that a column holds."""
+        return frozenset(name for names in self.picks().values() for name in names)
+
+    def not_understood(self, spans_by_shape: dict[int, int]) -> dict[str, int]:
+        """Names that no column holds and nobody knows -> number of spans that carry them."""
+        mapped, counts = self.mapped_names(), dict[str, int]()
+        for key, n in spans_by_shape.items():
+            for name in set(self.shapes.get(key, ())):
+                if name is not None and name not in mapped and not is_known(name):
+                    counts[name] = counts.get(name, 0) + n
+        return counts
+
+
+@cache
+def is_content(name: str) -> bool:
+    """Whether the attribute may hold prompts, answers, credentials or addresses, and is dropped."""
+    return any(fnmatchcase(name, pattern) for pattern in CONTENT)
+
+
+@cache
+def is_known(name: str) -> bool:
+    """Whether the attribute is understood though no column holds it."""
+    return is_content(name) or name.startswith(PROMOTED) or any(fnmatchcase(name, pattern) for pattern in KNOWN)
+
+
+def shape_frame(learned: Learned) -> pl.DataFrame:
+    """Rows (shape_h, PICK_1, PICK_2, ..., rest, rest_keys), one per known list of names."""
+    places = learned.places()
+    columns: dict[str, pl.Series] = {"shape_h": pl.Series(list(learned.shapes), dtype=pl.UInt64)}
+    for pick, by_shape in places.items():
+        for i in range(max(map(len, by_shape.values()))):
+            values = [
+                by_shape[key][i] if key in by_shape and len(by_shape[key]) > i else None for key in learned.shapes
+            ]
+            columns[f"{pick}_{i + 1}"] = pl.Series(values, dtype=pl.Int32)
+    if learned.keep_attributes:
+        rest = [learned.rest(names) for names in learned.shapes.values()]
+        columns["rest"] = pl.Series([places for places, _ in rest], dtype=pl.List(pl.Int32))
+        columns["rest_keys"] = pl.Series([keys for _, keys in rest], dtype=pl.List(pl.String))
+    return pl.DataFrame(columns)
+
+
+def kind_frame(learned: Learned) -> pl.DataFrame:
+    """Rows (kind_h, class, emitter), one per known kind of step."""
+    return pl.DataFrame(
+        {
+            "kind_h": pl.Series(list(learned.kinds), dtype=pl.UInt64),
+            "class": pl.Series([cls for cls, _ in learned.kinds.values()], dtype=pl.String),
+            "emitter": pl.Series([emitter for _, emitter in learned.kinds.values()], dtype=pl.String),
+        }
+    )
+
+
+def _told(place: str) -> str:
+    return f"told(vals[{place}])"
+
+
+def _pick(pick: str, n: int, kind: Kind) -> str:
+    """SQL of one field from the places that the shape gives it."""
+    sql_type = SQL_TYPES[kind]
+    if n == 0:
+        return f"NULL::{sql_type}"
+    cast = {
+        "int": "whole({})",
+        "float": "TRY_CAST({} AS DOUBLE)",
+        "bool": "TRY_CAST({} AS BOOLEAN)",
+        "money": "TRY_CAST({} AS DECIMAL(38,12))",
+    }.get(kind, "{}")
+    terms = [cast.format(_told(f"{pick}_{i + 1}")) for i in range(n)]
+    return terms[0] if n == 1 else f"coalesce({', '.join(terms)})"
+
+
+def kinds_relation(raw: str, learned: Learned) -> str:
+    """SQL of (kind_key, values of stages.KIND_COLUMNS) of every raw span."""
+    names = ", ".join(f"k{i}" for i in range(len(_kind_values(learned))))
+    values = ", ".join(f"{value} AS k{i}" for i, value in enumerate(_kind_values(learned)))
+    return f"SELECT hash({names}) AS kind_key, {names} FROM (SELECT {values} {_from_shapes(raw)})"
+
+
+def shapes_relation(raw: str) -> str:
+    """SQL of (shape_key, names) of every raw span."""
+    return f"SELECT hash(names) AS shape_key, names FROM ({raw})"
+
+
+def refusals_relation(raw: str, latest_ns: int) -> str:
+    """SQL of (line, refused, head) of the lines and spans that cannot be."""
+    return f"SELECT line, {_refused(latest_ns)} AS refused, text AS head FROM ({raw}) WHERE refused IS NOT NULL"
+
+
+def _refused(latest_ns: int) -> str:
+    return f"""CASE WHEN line_state IS NOT NULL THEN 'line.' || line_state
+        WHEN trace_id IS NULL OR trace_id = '' THEN 'no_trace_id' WHEN trace_hex(trace_id) IS NULL THEN 'bad_trace_id'
+        WHEN trace_hex(trace_id) = '00000000000000000000000000000000' THEN 'zero_trace_id'
+        WHEN span_hex(span_id) IS NULL OR span_hex(span_id) = '0000000000000000' THEN 'no_span_id'
+        WHEN coalesce(started, 0) = 0 THEN 'start_unset' WHEN ended < started THEN 'end_before_start'
+        WHEN ended - started > {DAY_NS} THEN 'duration_too_long'
+        WHEN started < {FIRST_YEAR_NS} OR started > {latest_ns} THEN 'time_out_of_range' END"""
+
+
+def _from_shapes(raw: str) -> str:
+    return f"FROM (SELECT *, hash(names) AS shape_key FROM ({raw})) LEFT JOIN span_shapes ON shape_h = shape_key"
+
+
+def _counts(learned: Learned) -> dict[str, int]:
+    return {pick: max(map(len, by_shape.values())) for pick, by_shape in learned.places().items()}
+
+
+def _kind_values(learned: Learned) -> list[str]:
+    n = _counts(learned)
+    values = [_pick(pick, n.get(pick, 0), "text") for pick in KIND_PICKS]
+    there = [
+        f"CASE WHEN {_pick(pick, n.get(pick, 0), 'text')} IS NULL THEN NULL ELSE '' END" for pick in PRESENCE_PICKS
+    ]
+    return ["scope", "name", "span_kind(kind)", "service", *values, *there]
+
+
+def _kind_key(learned: Learned) -> str:
+    return f"hash({', '.join(_kind_values(learned))})"
+
+
+def columns_relation(raw: str, learned: Learned, *, sampling_rate: float | None, latest_ns: int) -> str:
+    """SQL of the columns of schema.SPANS from raw spans; spans that cannot be have a reason in `refused`.
+
+    Parameters of the statement: $upload_id, $source, and those of `raw`. `latest_ns`: later instants are refused.
+    """
+    n = _counts(learned)
+    picks = ",\n        ".join(f'{_pick(name, n.get(name, 0), kind)} AS "{name}"' for name, kind in PICK_KINDS.items())
+    rate = f"{sampling_rate!r}::DOUBLE" if sampling_rate is not None else "kept"
+    attributes = (
+        "CASE WHEN len(rest) > 0 THEN rest_json(rest, rest_keys, vals) END" if learned.keep_attributes else "NULL"
+    )
+    known = "shape_h IS NOT NULL AND kind_h IS NOT NULL"
+    dimensions = "NULL"
+    if learned.dimensions:
+        told = ", ".join(_pick(pick, n.get(pick, 0), "text") for pick in learned.dimensions)
+        dimensions = f"dimension_json({_texts(learned.mapping.dimensions)}, [{told}])"
+    return f"""
+SELECT coalesce(trace_hex(trace_id), lower(trace_id)) AS trace_id, coalesce(span_hex(span_id), lower(span_id)) AS span_id,
+    CASE WHEN span_hex(parent_id) <> '0000000000000000' THEN span_hex(parent_id) END AS parent_id,
+    $upload_id AS upload_id, $source AS source, name, span_kind(kind)::BIGINT AS kind, started AS started_ns, ended AS ended_ns,
+    span_status(status) AS status_code, scope, class, emitter,
+    encoding + CASE WHEN length(trace_id) IN (22, 24) THEN 1 ELSE 0 END
+        + CASE WHEN coalesce(starts_with(kind, 'SPAN_KIND'), false) OR coalesce(starts_with(status, 'STATUS'), false) THEN 2 ELSE 0 END
+        + CASE WHEN dropped > 0 THEN 16 ELSE 0 END AS marks,
+    coalesce(len(names), 0) AS n_attributes,
+    (hash(name, started, ended, span_status(status), vals) >> 1)::BIGINT AS content_key, (shape_key >> 1)::BIGINT AS shape_key,
+    {rate} AS sampling_rate, service, resource_namespace, resource_region, resource_version, resource_replica,
+    {", ".join(EVENTS)},
+        {picks},
+    {dimensions} AS dimensions, {attributes} AS attributes,
+    CASE WHEN NOT ({known}) THEN names END AS raw_names, CASE WHEN NOT ({known}) THEN vals END AS raw_values,
+    {_refused(latest_ns)} AS refused
+FROM (SELECT *, {_kind_key(learned)} AS kind_key {_from_shapes(raw)})
+LEFT JOIN span_kinds ON kind_h = kind_key"""
+
+
+def _texts(values: Iterable[str]) -> str:
+    return "[" + ", ".join("'" + value.replace("'", "''") + "'" for value in values) + "]"
+
+
+_ABSENT = ", ".join(f"'{text}'" for text in ABSENT)
+MACROS: tuple[str, ...] = (
+    f"CREATE OR REPLACE TEMP MACRO told(x) AS CASE WHEN x IN ({_ABSENT}) THEN NULL ELSE x END",
+    # a count told as a number, as text, as a whole double, or in two halves
+    """CREATE OR REPLACE TEMP MACRO whole(x) AS coalesce(TRY_CAST(x AS BIGINT),
+        CASE WHEN starts_with(x, '{"low"') THEN json_extract(x, '$.high')::BIGINT * 4294967296
+            + ((json_extract(x, '$.low')::BIGINT + 4294967296) % 4294967296) END)""",
+    """CREATE OR REPLACE TEMP MACRO span_kind(x) AS CASE x WHEN 'SPAN_KIND_INTERNAL' THEN '1' WHEN 'SPAN_KIND_SERVER' THEN '2'
+        WHEN 'SPAN_KIND_CLIENT' THEN '3' WHEN 'SPAN_KIND_PRODUCER' THEN '4' WHEN 'SPAN_KIND_CONSUMER' THEN '5'
+        WHEN 'SPAN_KIND_UNSPECIFIED' THEN '0' ELSE CASE WHEN length(x) = 1 THEN x END END""",
+    """CREATE OR REPLACE TEMP MACRO span_status(x) AS CASE x WHEN '2' THEN 2 WHEN '1' THEN 1 WHEN 'STATUS_CODE_ERROR' THEN 2
+        WHEN 'STATUS_CODE_OK' THEN 1 ELSE 0 END::BIGINT""",
+    """CREATE OR REPLACE TEMP MACRO trace_hex(x) AS CASE
+        WHEN length(x) = 32 AND regexp_full_match(x, '[0-9a-fA-F]+') THEN lower(x)
+        WHEN length(x) = 16 AND regexp_full_match(x, '[0-9a-fA-F]+') THEN '0000000000000000' || lower(x)
+        WHEN length(x) IN (22, 24) THEN blob_hex(x, 16) END""",
+    """CREATE OR REPLACE TEMP MACRO span_hex(x) AS CASE
+        WHEN length(x) = 16 AND regexp_full_match(x, '[0-9a-fA-F]+') THEN lower(x)
+        WHEN length(x) IN (11, 12) THEN blob_hex(x, 8) END""",
+    """CREATE OR REPLACE TEMP MACRO blob_hex(x, n) AS CASE WHEN octet_length(TRY(from_base64(rpad(x, n // 8 * 12, '=')))) = n
+        THEN lower(hex(TRY(from_base64(rpad(x, n // 8 * 12, '='))))) END""",
+    """CREATE OR REPLACE TEMP MACRO plain_json(x) AS CASE WHEN starts_with(x, '{"values":') THEN
+        CAST(to_json(list_transform(json_extract(x, '$.values[*]'), lambda v: v ->> '$.*')) AS VARCHAR)
+        ELSE coalesce(CAST(to_json(x) AS VARCHAR), 'null') END""",
+    """CREATE OR REPLACE TEMP MACRO rest_json(rest, keys, vals) AS '{' || array_to_string(
+        list_transform(rest, lambda place, i: keys[i] || plain_json(vals[place])), ',') || '}'""",
+    """CREATE OR REPLACE TEMP MACRO dimension_json(names, told) AS nullif(CAST(to_json(map_from_entries(list_filter(
+        list_zip(names, told), lambda e: e[2] IS NOT NULL))) AS VARCHAR), '{}')""",
+)

@@ -1,0 +1,118 @@
+"""Spans told more than once: which telling stands.
+
+Input: new spans of one upload, in the store's table or in a stage. Output: one row per trace id and span id.
+The telling with an end wins, then the one with more attributes, then the later one; an equal telling changes nothing.
+
+A trace of which one span was told again and another was not has its repeated spans marked; a file that is merely fed
+twice marks nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import duckdb
+
+from ingest.store.span_columns import MARKS
+
+BETTER = "CASE WHEN ended_ns IS NULL THEN 0 ELSE 1 END DESC, n_attributes DESC"
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """`duplicate`: tellings that do not count as new spans; `replaced`: those whose content took the former's place."""
+
+    duplicate: int = 0
+    replaced: int = 0
+
+
+def settle(cursor: duckdb.DuckDBPyConnection, table: str, upload_id: str, *, others: bool) -> Repeats:
+    """Counts of repeats among the new spans, and between them and the spans that stood before; the losers are gone.
+
+    `others`: the store held spans before these came.
+    """
+    within = _count(
+        cursor,
+        f"""SELECT count(*) FROM (SELECT 1 FROM {table} WHERE upload_id = $1
+        GROUP BY trace_id, span_id HAVING count(*) > 1)""",
+        upload_id,
+    )
+    if others:
+        _find_standing(cursor, table, upload_id)
+        others = _count(cursor, "SELECT count(*) FROM span_standing WHERE $1 IS NOT NULL", upload_id) > 0
+    if not within and not others:
+        return Repeats()
+    if not others:
+        cursor.execute(
+            "CREATE OR REPLACE TEMP TABLE span_standing AS SELECT trace_id, span_id, rowid AS row, ended_ns, "
+            "n_attributes, content_key FROM spans LIMIT 0"
+        )
+    cursor.execute(
+        f"""CREATE OR REPLACE TEMP TABLE span_told AS
+        SELECT rowid AS row, trace_id, span_id, ended_ns, n_attributes, content_key,
+            count(*) OVER same AS n_told, row_number() OVER (PARTITION BY trace_id, span_id
+                ORDER BY {BETTER}, rowid DESC) AS rank,
+            min(content_key) OVER same <> max(content_key) OVER same AS is_conflict
+        FROM {table} WHERE upload_id = $1 AND (trace_id, span_id) IN (
+            SELECT trace_id, span_id FROM {table} WHERE upload_id = $1 GROUP BY ALL HAVING count(*) > 1
+            UNION SELECT trace_id, span_id FROM span_standing)
+        WINDOW same AS (PARTITION BY trace_id, span_id)""",
+        [upload_id],
+    )
+    cursor.execute("""CREATE OR REPLACE TEMP TABLE span_verdict AS
+        SELECT told.*, standing.row AS standing_row, standing.row IS NOT NULL AND rank = 1
+            AND told.content_key <> standing.content_key
+            AND (told.ended_ns IS NOT NULL, told.n_attributes) >= (standing.ended_ns IS NOT NULL, standing.n_attributes) AS wins
+        FROM span_told AS told LEFT JOIN span_standing AS standing USING (trace_id, span_id)""")
+    duplicate, replaced = (
+        cursor.execute("""SELECT count(*) FILTER (rank > 1 OR standing_row IS NOT NULL),
+        count(*) FILTER (rank = 1 AND (wins OR (is_conflict AND standing_row IS NULL))) FROM span_verdict""").fetchone()
+        or (0, 0)
+    )
+    _mark(cursor, table, upload_id)
+    cursor.execute(
+        f"DELETE FROM {table} WHERE rowid IN (SELECT row FROM span_verdict WHERE rank > 1 OR (standing_row IS NOT NULL AND NOT wins))"
+    )
+    cursor.execute("DELETE FROM spans WHERE rowid IN (SELECT standing_row FROM span_verdict WHERE wins)")
+    for name in ("span_told", "span_verdict", "span_standing"):
+        cursor.execute(f"DROP TABLE IF EXISTS {name}")
+    return Repeats(duplicate, replaced)
+
+
+def _find_standing(cursor: duckdb.DuckDBPyConnection, table: str, upload_id: str) -> None:
+    """Temporary table of the spans of the store that the new ones tell again; looked for in their range of time."""
+    mine = "AND spans.upload_id <> $1" if table == "spans" else "AND $1 IS NOT NULL"
+    cursor.execute(
+        f"""CREATE OR REPLACE TEMP TABLE span_standing AS
+        SELECT spans.trace_id, spans.span_id, spans.rowid AS row, spans.ended_ns, spans.n_attributes, spans.content_key
+        FROM spans SEMI JOIN (SELECT trace_id, span_id FROM {table} WHERE upload_id = $1) AS fresh
+            ON spans.trace_id = fresh.trace_id AND spans.span_id = fresh.span_id
+        WHERE spans.started_ns BETWEEN (SELECT min(started_ns) FROM {table} WHERE upload_id = $1)
+            AND (SELECT max(started_ns) FROM {table} WHERE upload_id = $1) {mine}""",
+        [upload_id],
+    )
+
+
+def _mark(cursor: duckdb.DuckDBPyConnection, table: str, upload_id: str) -> None:
+    """Marks repeated spans of traces in which other new spans were told less often."""
+    cursor.execute(
+        f"""CREATE OR REPLACE TEMP TABLE span_marked AS
+        WITH tellings AS (SELECT fresh.trace_id, fresh.span_id, count(*) + max(CASE WHEN verdict.standing_row IS NULL THEN 0 ELSE 1 END) AS n,
+                max(verdict.standing_row) AS standing_row
+            FROM {table} AS fresh LEFT JOIN span_verdict AS verdict ON verdict.row = fresh.rowid
+            WHERE fresh.upload_id = $1 AND fresh.trace_id IN (SELECT trace_id FROM span_verdict) GROUP BY 1, 2),
+        uneven AS (SELECT trace_id FROM tellings GROUP BY 1 HAVING min(n) <> max(n) AND count(*) FILTER (standing_row IS NULL) > 0)
+        SELECT trace_id, span_id FROM tellings WHERE n > 1 AND trace_id IN (SELECT trace_id FROM uneven)""",
+        [upload_id],
+    )
+    if _count(cursor, "SELECT count(*) FROM span_marked WHERE $1 IS NOT NULL", upload_id):
+        for where in {table, "spans"}:
+            cursor.execute(
+                f"UPDATE {where} SET marks = marks | {MARKS['duplicate_span_ignored']} WHERE (trace_id, span_id) IN (SELECT trace_id, span_id FROM span_marked)"
+            )
+    cursor.execute("DROP TABLE span_marked")
+
+
+def _count(cursor: duckdb.DuckDBPyConnection, sql: str, upload_id: str) -> int:
+    row = cursor.execute(sql, [upload_id]).fetchone()
+    return int(row[0]) if row else 0

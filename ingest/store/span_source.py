@@ -1,0 +1,204 @@
+"""SQL of the relation of raw spans: one row per span, names and values of its attributes as two lists.
+
+Input: lines of OTLP JSON (a file, or a table of lines), or a frame of RawSpan.
+Output: SQL text of one relation in the columns RAW; every source of spans ends in it.
+
+Each line is cut into span texts by one json_transform, and each span text is read by a second one: nested reading in
+one go converts a whole line as one row and hardly runs in parallel. Everything of the resource is taken BEFORE the
+spans are unnested, else the line is parsed again for every span.
+
+A line that gives no span gives one row whose `line_state` says why: bad, metrics, logs, other, empty, or snake for a
+line in snake_case, which is read by a second relation over those lines alone.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ingest.formats.attributes import FIRST_TOKEN_EVENTS, RESOURCE_PICKS
+
+Spelling = Literal["camel", "snake"]
+
+RESOURCE: tuple[str, ...] = tuple(RESOURCE_PICKS)
+EVENTS: tuple[str, ...] = (
+    *("event_first_ns", "event_gap_ns", "event_error", "event_finish", "slice_from_ns", "slice_to_ns"),
+)
+RAW: tuple[str, ...] = (
+    *("line", "line_state", "text", "encoding", "scope", "trace_id", "span_id", "parent_id", "kept", "name"),
+    *("kind", "started", "ended", "status", "dropped", *EVENTS, "names", "vals", *RESOURCE),
+)
+SNAKE, LEGACY = 4, 8  # bits of `encoding`, as in span_columns.MARKS
+
+_KINDS = ("string_value", "int_value", "double_value", "bool_value", "array_value", "kvlist_value")
+_CHUNK_EVENTS = tuple(name for name in FIRST_TOKEN_EVENTS if name.endswith(".chunk"))
+
+
+def file_lines(packing: str, *, numbered: bool) -> str:
+    """SQL of (line, json) of a file whose path is the statement's parameter; json is null where a line is not one
+    JSON value. `line` counts records, blank lines left out; without `numbered` it is null, and both cores are used."""
+    line = "row_number() OVER ()" if numbered else "NULL::BIGINT"
+    compression = {"none": "none", "gzip": "gzip", "zstd": "zstd"}[packing]
+    return (
+        f"SELECT {line} AS line, json FROM read_ndjson_objects($path, ignore_errors = true, "
+        f"compression = '{compression}')"
+    )
+
+
+def _speller(spelling: Spelling) -> dict[str, str]:
+    """Every field name of the encoding, told in snake case, in the wanted spelling."""
+    names = (
+        *("resource_spans", "scope_spans", "instrumentation_library_spans", "instrumentation_library"),
+        *("resource_metrics", "resource_logs", "trace_id", "span_id", "parent_span_id", "trace_state"),
+        *("start_time_unix_nano", "end_time_unix_nano", "dropped_events_count", "time_unix_nano", *_KINDS),
+    )
+
+    def camel(name: str) -> str:
+        head, *tail = name.split("_")
+        return head + "".join(part.capitalize() for part in tail)
+
+    return {name: name if spelling == "snake" else camel(name) for name in names}
+
+
+def _line_shape(key: dict[str, str]) -> str:
+    """JSON structure of one line."""
+    values = f'{{"{key["string_value"]}":"VARCHAR"}}'
+    scope = '{"name":"VARCHAR"}'
+    other = "resource_spans" if key["resource_spans"] != "resource_spans" else "resourceSpans"
+    return (
+        f'{{"{key["resource_spans"]}":[{{"resource":{{"attributes":[{{"key":"VARCHAR","value":{values}}}]}},'
+        f'"{key["scope_spans"]}":[{{"scope":{scope},"spans":["JSON"]}}],'
+        f'"{key["instrumentation_library_spans"]}":[{{"{key["instrumentation_library"]}":{scope},"spans":["JSON"]}}]}}],'
+        f'"{other}":["JSON"],"{key["resource_metrics"]}":["JSON"],"{key["resource_logs"]}":["JSON"]}}'
+    )
+
+
+def _span_shape(key: dict[str, str]) -> str:
+    """JSON structure of one span; every scalar whose spelling varies is text."""
+    value = ",".join(f'"{key[kind]}":"VARCHAR"' for kind in _KINDS)
+    texts = ",".join(f'"{key[name]}":"VARCHAR"' for name in ("trace_id", "span_id", "parent_span_id", "trace_state"))
+    times = ",".join(f'"{key[name]}":"BIGINT"' for name in ("start_time_unix_nano", "end_time_unix_nano"))
+    event = (
+        f'{{"name":"VARCHAR","{key["time_unix_nano"]}":"BIGINT",'
+        f'"attributes":[{{"key":"VARCHAR","value":{{"{key["string_value"]}":"VARCHAR"}}}}]}}'
+    )
+    return (
+        f'{{{texts},"name":"VARCHAR","kind":"VARCHAR",{times},"status":{{"code":"VARCHAR"}},'
+        f'"{key["dropped_events_count"]}":"INTEGER","attributes":[{{"key":"VARCHAR","value":{{{value}}}}}],'
+        f'"events":[{event}]}}'
+    )
+
+
+def _span_fields(key: dict[str, str]) -> str:
+    """SQL of the span's columns of RAW from the struct t of one span text s."""
+    values = ", ".join(f"a.value.{key[kind]}" for kind in _KINDS)
+    start, end = key["start_time_unix_nano"], key["end_time_unix_nano"]
+    events = f"""CASE WHEN len(t.events) > 0 THEN list_transform(t.events, lambda e: struct_pack(
+        name := e.name, at := e.{key["time_unix_nano"]}, attributes := list_transform(e.attributes,
+            lambda a: struct_pack(key := a.key, said := a.value.{key["string_value"]})))) END"""
+    return f"""
+        left(s, 200) AS text,
+        t.{key["trace_id"]} AS trace_id, t.{key["span_id"]} AS span_id, t.{key["parent_span_id"]} AS parent_id,
+        kept_share(t.{key["trace_state"]}) AS kept, t.name AS name, t.kind AS kind,
+        CASE WHEN t.{start} IS NULL THEN wide_integer(s, '$.{start}') ELSE t.{start} END AS started,
+        CASE WHEN t.{end} IS NULL THEN wide_integer(s, '$.{end}') ELSE t.{end} END AS ended,
+        t.status.code AS status, t.{key["dropped_events_count"]} AS dropped, {events} AS events,
+        list_transform(t.attributes, lambda a: a.key) AS names,
+        list_transform(t.attributes, lambda a: coalesce({values})) AS vals"""
+
+
+def _event_fields() -> str:
+    """SQL of the columns EVENTS from the list `events`, null for nearly every span."""
+
+    def only(expression: str) -> str:
+        return f"CASE WHEN events IS NOT NULL THEN {expression} END"
+
+    starts, ends = "['QUEUE_START', 'HTTP_SEND_START', 'GRPC_SEND_START']", "['HTTP_SEND_END', 'GRPC_SEND_END']"
+    transfer = "'kv_cache_transfer_start'", "'kv_cache_transfer_end'"
+    expressions = {
+        "event_first_ns": f"first_event(events, {list(FIRST_TOKEN_EVENTS)})",
+        "event_gap_ns": "longest_gap(chunk_times(events))",
+        "event_error": "event_said(events, 'exception', 'exception.type')",
+        "event_finish": "event_said(events, 'gen_ai.choice', 'finish_reason')",
+        "slice_from_ns": f"first_event(events, list_append({starts}, {transfer[0]}))",
+        "slice_to_ns": f"first_event(events, list_append({ends}, {transfer[1]}))",
+    }
+    return ", ".join(f"{only(expression)} AS {name}" for name, expression in expressions.items())
+
+
+def _resource_picks() -> str:
+    """SQL of the resource's columns from its lists of names and values."""
+
+    def value(name: str) -> str:
+        return f"nullif(resource_values[list_position(resource_names, '{name}')], '')"
+
+    return ", ".join(
+        f"coalesce({', '.join(value(name) for name in names)}, NULL) AS {pick}"
+        for pick, names in RESOURCE_PICKS.items()
+    )
+
+
+def lines_relation(lines: str, spelling: Spelling, *, promoted: bool = False) -> str:
+    """SQL of RAW from a relation (line, json), see file_lines.
+
+    `spelling`: "camel" reads all lines and names those in snake case; "snake" reads those alone.
+    `promoted`: the values of the resource attributes in the parameter $promoted are appended to each span's own,
+    under the names in the parameter $promoted_as.
+    """
+    key = _speller(spelling)
+    resource = ", ".join(RESOURCE)
+    mine, other = key["resource_spans"], "resource_spans" if spelling == "camel" else "resourceSpans"
+    legacy, values = key["instrumentation_library_spans"], f"y.value.{key['string_value']}"
+    state = f"""CASE WHEN json IS NULL THEN 'bad' WHEN j.{mine} IS NOT NULL THEN NULL WHEN j.{other} IS NOT NULL THEN 'snake'
+        WHEN j.{key["resource_metrics"]} IS NOT NULL THEN 'metrics' WHEN j.{key["resource_logs"]} IS NOT NULL THEN 'logs'
+        WHEN trim(json::VARCHAR, '{{}} ') = '' THEN 'empty' ELSE 'other' END"""
+    wanted = "" if spelling == "camel" else f" WHERE j.{mine} IS NOT NULL"
+    bits = SNAKE if spelling == "snake" else 0
+    extra, names, vals = "NULL AS extra", "names", "vals"
+    if promoted:
+        extra = "list_transform($promoted, lambda n: resource_values[list_position(resource_names, n)]) AS extra"
+        names, vals = "list_concat(names, $promoted_as)", "list_concat(vals, extra)"
+    return f"""
+SELECT line, coalesce(line_state, CASE WHEN s IS NULL THEN 'nothing' END) AS line_state, text, encoding, scope, trace_id,
+    span_id, parent_id, kept, name, kind, started, ended, status, dropped, {_event_fields()}, {names} AS names,
+    {vals} AS vals, {resource}
+FROM (SELECT line, line_state, encoding, scope, {resource}, extra, s, {_span_fields(key)}
+FROM (SELECT line, line_state, encoding, scope, {resource}, extra, s, json_transform(s, '{_span_shape(key)}') AS t
+FROM (SELECT line, line_state, encoding, scope, {resource}, extra, unnest({_some("spans")}) AS s
+FROM (SELECT line, line_state, encoding, {resource}, extra, u.scope.name AS scope, u.spans AS spans
+FROM (SELECT line, line_state, encoding, {_resource_picks()}, {extra}, unnest({_some("scopes")}) AS u
+FROM (SELECT line, line_state, list_transform(x.resource.attributes, lambda y: y.key) AS resource_names,
+        list_transform(x.resource.attributes, lambda y: {values}) AS resource_values,
+        CASE WHEN x.{legacy} IS NULL THEN {bits} ELSE {bits | LEGACY} END AS encoding,
+        CASE WHEN x.{legacy} IS NULL THEN x.{key["scope_spans"]} ELSE list_concat(x.{key["scope_spans"]},
+            list_transform(x.{legacy}, lambda u: struct_pack(
+                scope := u.{key["instrumentation_library"]}, spans := u.spans))) END AS scopes
+FROM (SELECT line, line_state, unnest({_some("resources")}) AS x
+FROM (SELECT line, {state} AS line_state, j.{mine} AS resources
+FROM (SELECT line, json, json_transform(json, '{_line_shape(key)}') AS j FROM ({lines})){wanted}))))))))"""
+
+
+def _some(items: str) -> str:
+    """SQL of a list with at least one entry, so that a line without spans still gives a row."""
+    return f"CASE WHEN len({items}) > 0 THEN {items} ELSE [NULL] END"
+
+
+MACROS: tuple[str, ...] = (
+    # a 64-bit integer told as two halves, {"low": ..., "high": ...}, by some JavaScript exporters
+    """CREATE OR REPLACE TEMP MACRO wide_integer(s, path) AS
+        CASE WHEN json_exists(s, path || '.high') THEN
+            (json_extract(s, path || '.high')::BIGINT * 4294967296)
+            + ((json_extract(s, path || '.low')::BIGINT + 4294967296) % 4294967296) END""",
+    # share that a consistent probability sampler kept: 1 - threshold / 2^56
+    """CREATE OR REPLACE TEMP MACRO kept_share(state) AS CASE WHEN contains(state, 'th:') THEN
+        1.0 - ('0x' || rpad(nullif(regexp_extract(state, 'ot=[^,]*th:([0-9a-f]{1,14})', 1), ''), 14, '0'))::UBIGINT
+        / 72057594037927936.0 END""",
+    """CREATE OR REPLACE TEMP MACRO first_event(events, wanted) AS
+        list_min(list_transform(list_filter(events, lambda e: list_contains(wanted, e.name)), lambda e: e.at))""",
+    f"""CREATE OR REPLACE TEMP MACRO chunk_times(events) AS
+        list_sort(list_transform(list_filter(events, lambda e: e.name IN {_CHUNK_EVENTS}), lambda e: e.at))""",
+    """CREATE OR REPLACE TEMP MACRO longest_gap(times) AS
+        CASE WHEN len(times) > 1 THEN
+            list_max(list_transform(range(2, len(times) + 1), lambda i: times[i] - times[i - 1])) END""",
+    """CREATE OR REPLACE TEMP MACRO event_said(events, wanted, attribute) AS
+        list_filter(list_filter(events, lambda e: e.name = wanted)[1].attributes, lambda a: a.key = attribute)[1].said""",
+)
