@@ -90,9 +90,11 @@ def csv_rejects(
     wanted, parser = iter(refused), dict(by_parser)
     target = next(wanted, None)
     record = -1  # the header is no record
+    carried: str | None = None
     for line, offset, data, n_fields in _csv_records(stream, delimiter):
-        if offset in parser:
-            reason = parser[offset]
+        reason = parser.get(offset) or carried
+        carried = reason if not n_fields else None  # the parser counts blank lines to the row after them
+        if reason is not None and n_fields:
             is_torn = reason == "wrong_columns" and not data.endswith(b"\n")
             yield Reject(line, offset, "torn_line" if is_torn else reason, head_of(data))
             continue

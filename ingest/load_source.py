@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from ingest.assemble import assemble
-from ingest.errors import Cancelled, Reject, UnreadableInput, UnusableFormat
+from ingest.errors import Cancelled, Reject, UnknownFormat, UnreadableInput, UnusableFormat
+from ingest.formats import flat
 from ingest.formats.catalog import FORMATS
 from ingest.formats.contract import FlatReader, Format, Head, Refusal, RowReader, Source, SpanReader
 from ingest.load_flat import load_table
@@ -134,7 +135,13 @@ class SourceLoad:
             self.job.progress(min(round(done), total), total)
 
     def _recognized(self, head: Head) -> Format:
-        found = recognize(head, FORMATS, self.options.format)
+        try:
+            found = recognize(head, FORMATS, self.options.format)
+        except UnknownFormat:
+            names = {source.name for source in self.options.mapping.columns.values()}
+            if not names & {*head.columns, *head.keys}:
+                raise
+            found = flat.FORMAT  # the mapping tells its columns
         if isinstance(found.reader, Refusal):
             raise UnusableFormat(found.reader.says(head))
         return found

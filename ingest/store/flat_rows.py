@@ -119,7 +119,8 @@ def _is_any(stages: Sequence[str]) -> str:
 def _stage_sums() -> str:
     return f"""
         coalesce(told_sum - e2e > greatest({RESIDUAL_NS}, e2e // 100), false) AS is_overlong,
-        CASE WHEN told_sum - e2e > greatest({RESIDUAL_NS}, e2e // 100) THEN e2e ELSE e2e - told_sum END AS rest"""
+        CASE WHEN told_sum - e2e > greatest({RESIDUAL_NS}, e2e // 100) THEN e2e
+             WHEN told_sum > e2e THEN 0 ELSE e2e - told_sum END AS rest"""
 
 
 def _final(plan: Plan) -> dict[str, str]:
@@ -182,13 +183,13 @@ def _stages() -> dict[str, str]:
         for stage in MEASURED_STAGES
     }
     before = f"greatest(ttft - ({' + '.join(f'coalesce({stage}, 0)' for stage in PRE_STAGES)}), 0)"
-    is_split = "NOT is_engine AND ttft IS NOT NULL AND calls = 1"
+    is_split = "rest IS NOT NULL AND NOT is_engine AND ttft IS NOT NULL AND calls = 1"
     is_whole = "NOT is_engine AND NOT (ttft IS NOT NULL AND calls = 1) AND calls > 0"
     return columns | {
-        "before_first_token_ns": f"CASE WHEN {is_split} THEN least({before}, greatest(rest, 0)) END",
+        "before_first_token_ns": f"CASE WHEN {is_split} THEN least({before}, rest) END",
         "after_first_token_ns": f"CASE WHEN {is_split} THEN greatest(rest - {before}, 0) END",
-        "model_ns": f"CASE WHEN {is_whole} THEN greatest(rest, 0) END",
-        "unattributed_ns": "CASE WHEN is_engine OR calls = 0 THEN greatest(rest, 0) END",
+        "model_ns": f"CASE WHEN {is_whole} THEN rest END",
+        "unattributed_ns": "CASE WHEN is_engine OR calls = 0 THEN rest END",
     }
 
 
@@ -200,7 +201,7 @@ def _call_ttft() -> str:
 def _flags() -> str:
     flags = {
         "timing_invalid": "is_ttft_late OR is_overlong",
-        "residual_negative": f"NOT is_overlong AND rest < -{ROUNDING_NS}",
+        "residual_negative": f"NOT is_overlong AND told_sum - e2e > {ROUNDING_NS}",
         "ttft_split": "NOT is_engine AND ttft IS NOT NULL AND calls = 1 AND e2e IS NOT NULL",
         "ttft_missing": "streaming AND class = 'ok' AND ttft IS NULL AND output_tokens > 0",
     }

@@ -196,7 +196,7 @@ def _epoch(sql: str, unit: str | None) -> str:
         return "CAST(NULL AS BIGINT)"
     if unit == "ns":
         return f"coalesce(try_cast({sql} AS BIGINT), try_cast(try_cast({sql} AS DECIMAL(38,9)) AS BIGINT))"
-    decimals = f"DECIMAL({EPOCH_DIGITS[unit] + 12},{EPOCH_DIGITS[unit]})"
+    decimals = f"DECIMAL(19,{EPOCH_DIGITS[unit]})"  # an epoch in ns has 19 digits until 2286
     return f"try_cast(try_cast({sql} AS {decimals}) * {FACTOR[unit]}::DECIMAL(10,0) AS BIGINT)"
 
 
