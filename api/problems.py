@@ -28,6 +28,7 @@ EXIT_USAGE = 2
 EXIT_BREACHED = 3  # with --fail-on-breach
 EXIT_REJECTED = 4  # with --strict
 
+TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}  # RFC 9110; older libraries have other words
 MEDIA_TYPE = "application/problem+json"
 
 
@@ -78,7 +79,7 @@ def problem(
     """The JSON of a problem; members without a value are left out."""
     members = {
         "type": f"urn:tailwise:problem:{code}",
-        "title": HTTPStatus(status).phrase,
+        "title": TITLES.get(status) or HTTPStatus(status).phrase,
         "status": status,
         "detail": detail,
         "code": code,

@@ -1,0 +1,244 @@
+"""Answers over HTTP: figures, verdicts, diagnosis, costs, reports, pages, and what every answer carries."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+import zipfile
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from tests.support.server import client, put, request_rows
+
+OBJECTIVES = b"""
+timezone: Europe/Berlin
+objectives:
+  - {id: chat.ttft, metric: ttft, where: {scenario: chat}, threshold: 300ms, target: 95%}
+  - {id: chat.e2e, metric: e2e, where: {scenario: chat}, threshold: 5s, target: 95%}
+"""
+PRICES = "prices:\n  - {model: m, from: 2026-01-01, usd_per_million_tokens: {input: 1, output: 2}}\n"
+HOSTILE = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[TestClient]:
+    """A service with 60 requests, of which u-0 has a hostile name."""
+    (tmp_path / "prices.yaml").write_text(PRICES)
+    with client(tmp_path, prices=tmp_path / "prices.yaml") as opened:
+        put(opened, "requests.jsonl", request_rows(60).replace(b"u-0", HOSTILE.encode()))
+        yield opened
+
+
+@pytest.mark.parametrize(
+    "route",
+    [
+        "summary",
+        "latency",
+        "stages",
+        "strata",
+        "goodput",
+        "availability",
+        "throughput",
+        "cache",
+        "load",
+        "comparison",
+        "objectives",
+        "result",
+    ],
+)
+def test_every_figure_has_a_route_and_says_its_selection(service: TestClient, route: str) -> None:
+    said = service.get(f"/api/v1/{route}", params={"week": "2026-W10", "where": "scenario=chat"})
+    selection = said.json()["selection"]
+    assert (said.status_code, selection["week"], selection["where"]) == (200, "2026-W10", {"scenario": ["chat"]})
+
+
+def test_one_metric_of_the_latencies_can_be_asked_for(service: TestClient) -> None:
+    rows = service.get("/api/v1/latency", params={"metric": "ttft"}).json()["latency"]
+    assert {(row["metric"], row["streaming"], row["n"], row["p95"]) for row in rows if row["streaming"] == "all"} == {
+        ("ttft", "all", 60, 0.4)
+    }
+
+
+def test_objectives_that_are_put_judge_from_then_on_and_after_a_restart(service: TestClient, tmp_path: Path) -> None:
+    before = [row["id"] for row in service.get("/api/v1/objectives").json()["objectives"]]
+    said = service.put("/api/v1/objectives", content=OBJECTIVES)
+    after = {row["id"]: row["verdict"] for row in service.get("/api/v1/objectives").json()["objectives"]}
+    assert before[0] == "default.ttft"
+    assert said.json() == {"objectives": ["chat.ttft", "chat.e2e"], "timezone": "Europe/Berlin"}
+    assert after == {"chat.ttft": "breached", "chat.e2e": "met"}
+
+
+def test_a_fault_in_the_objectives_is_told_and_changes_nothing(service: TestClient) -> None:
+    said = service.put("/api/v1/objectives", content=OBJECTIVES.replace(b"metric: ttft", b"metric: ttfb"))
+    still = service.get("/api/v1/objectives").json()["objectives"][0]["id"]
+    assert (said.status_code, still) == (422, "default.ttft")
+    assert 'Did you mean "ttft"?' in said.json()["detail"]
+
+
+def test_breaches_and_diagnosis_answer_in_one_call(service: TestClient) -> None:
+    service.put("/api/v1/objectives", content=OBJECTIVES)
+    breaches = service.get("/api/v1/breaches").json()["breaches"]
+    broken = service.get("/api/v1/objectives/chat.ttft/diagnosis").json()
+    kept = service.get("/api/v1/objectives/chat.e2e/diagnosis").json()
+    missing = service.get("/api/v1/objectives/none/diagnosis")
+    assert [row["objective"]["id"] for row in breaches] == ["chat.ttft"]
+    assert broken["findings"] == breaches[0]["findings"] != []
+    assert (kept["objective"]["verdict"], kept["findings"]) == ("met", [])
+    assert (missing.status_code, missing.json()["code"]) == (404, "not_found")
+
+
+def test_requests_are_paged_by_key_and_each_has_its_page(service: TestClient) -> None:
+    seen: list[str] = []
+    after: str | None = None
+    while True:
+        page = service.get("/api/v1/requests", params={"limit": 25} | ({"after": after} if after else {})).json()
+        seen += [row["request_id"] for row in page["requests"]]
+        after = page["next"]
+        if after is None:
+            break
+    one = service.get("/api/v1/requests/r-7").json()
+    page = service.get("/requests/r-7")
+    assert seen == [f"r-{n}" for n in range(60)]
+    assert (one["request"]["request_id"], one["request"]["ttft_ns"], one["calls"]) == ("r-7", 400_000_000, [])
+    assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert service.get("/api/v1/requests/none").status_code == service.get("/requests/none").status_code == 404
+
+
+def test_costs_add_up_as_json_csv_and_parquet(service: TestClient) -> None:
+    as_json = service.get("/api/v1/costs", params={"by": "user,scenario"}).json()
+    as_csv = service.get("/api/v1/costs", params={"by": "user", "format": "csv"})
+    parquet = service.get("/api/v1/costs", params={"format": "parquet"})
+    rows = list(csv.DictReader(io.StringIO(as_csv.text)))
+    assert as_json["total_usd"] == "0.00732"
+    assert sum(Decimal(row["cost_usd"]) for row in as_json["rows"]) == Decimal("0.00732")
+    assert sum(Decimal(row["cost_usd"]) for row in rows) == Decimal("0.00732")
+    assert (parquet.content[:4], parquet.headers["content-disposition"]) == (
+        b"PAR1",
+        'attachment; filename="costs.parquet"',
+    )
+
+
+def test_the_finance_bundle_of_a_month_is_one_zip(service: TestClient) -> None:
+    said = service.get("/api/v1/exports/focus", params={"period": "2026-03", "version": "1.2"})
+    with zipfile.ZipFile(io.BytesIO(said.content)) as bundle:
+        names = set(bundle.namelist())
+    assert said.status_code == 200
+    assert {"cost_and_usage.csv", "cost_and_usage.parquet", "manifest.json", "metadata.json"} <= names
+
+
+def test_a_report_is_made_listed_and_read_in_every_form(service: TestClient) -> None:
+    made = [service.post("/api/v1/reports", json={"week": "2026-W10"}) for _ in range(2)]
+    listed = service.get("/api/v1/reports").json()["reports"]
+    latest = service.get("/reports/latest.json")
+    forms = {kind: service.get(f"/reports/2026-W10-r1{kind}") for kind in ("", ".html", ".json", ".md", ".csv")}
+    assert [(said.status_code, said.headers["location"]) for said in made] == [
+        (201, "/reports/2026-W10-r1"),
+        (201, "/reports/2026-W10-r2"),
+    ]
+    assert [row["id"] for row in listed] == ["2026-W10-r2", "2026-W10-r1"]
+    assert (latest.json()["summary"]["requests"], {said.status_code for said in forms.values()}) == (60, {200})
+    assert forms[".md"].text.startswith("# ")
+
+
+def test_a_report_that_is_not_there_says_so(service: TestClient) -> None:
+    answers = [service.get(path) for path in ("/reports/latest", "/reports/none", "/reports/none.docx")]
+    assert [(said.status_code, said.json()["code"]) for said in answers] == [(404, "not_found")] * 3
+
+
+def test_a_report_can_bring_its_own_files(service: TestClient) -> None:
+    ask = {"objectives": OBJECTIVES.decode(), "prices": PRICES.replace("input: 1", "input: 10")}
+    result = service.post("/api/v1/result", json=ask).json()
+    wrong = service.post("/api/v1/result", json={"objectivs": "x"})
+    assert ([row["id"] for row in result["objectives"]], result["summary"]["cost_usd"]) == (
+        ["chat.ttft", "chat.e2e"],
+        "0.06132",
+    )
+    assert (wrong.status_code, wrong.json()["code"]) == (422, "invalid_parameter")
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="PDF needs Chromium: apt-get install chromium")
+def test_a_report_prints_as_pdf(service: TestClient) -> None:
+    service.post("/api/v1/reports")
+    assert service.get("/reports/latest.pdf").content[:5] == b"%PDF-"
+
+
+def test_without_a_browser_pdf_is_refused_with_the_sentence(
+    service: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    service.post("/api/v1/reports")
+    said = service.get("/reports/latest.pdf")
+    assert (said.status_code, said.json()["detail"]) == (501, "PDF needs Chromium, and none is installed here")
+
+
+@pytest.mark.parametrize("path", ["/", "/reports/latest", "/requests/r-0", "/objectives/default.ttft", "/docs"])
+def test_pages_run_their_own_scripts_alone_and_escape_names(service: TestClient, path: str) -> None:
+    service.post("/api/v1/reports")
+    said = service.get(path)
+    policy = said.headers["content-security-policy"]
+    assert said.status_code == 200
+    assert "default-src 'none'" in policy
+    assert "unsafe-eval" not in policy
+    assert not re.search(r"script-src[^;]*unsafe-inline", policy)
+    assert HOSTILE not in said.text
+    markup = re.sub(r"<script.*?</script>", "", said.text, flags=re.DOTALL)
+    assert not re.findall(r"""(?:src|href)=["']?https?://""", markup)
+
+
+def test_an_empty_service_answers_everything(tmp_path: Path) -> None:
+    with client(tmp_path) as service:
+        home = service.get("/")
+        summary = service.get("/api/v1/summary")
+        breaches = service.get("/api/v1/breaches").json()["breaches"]
+        report = service.post("/api/v1/reports")
+        page = service.get(report.headers["location"])
+    assert (home.status_code, summary.status_code, report.status_code, page.status_code) == (200, 200, 201, 200)
+    assert (summary.json()["summary"]["requests"], breaches) == (0, [])
+
+
+def test_probes_and_figures_of_the_service(service: TestClient) -> None:
+    ready = service.get("/readyz").json()
+    service.get("/api/v1/requests/r-1")
+    service.get("/api/v1/requests/r-2")
+    figures = service.get("/metrics").text
+    assert (service.get("/healthz").json(), ready["rows"]["requests"]) == ({"status": "ok"}, 60)
+    assert (
+        'tailwise_http_requests_total{method="GET",route="/api/v1/requests/{request_id:path}",status="200"} 2.0'
+        in figures
+    )
+
+
+def test_the_same_question_gives_the_same_bytes_until_rows_come(service: TestClient) -> None:
+    first, second = (service.get("/api/v1/result").content for _ in range(2))
+    put(service, "more.jsonl", request_rows(1, request_id="more"))
+    third = json.loads(service.get("/api/v1/result").content)
+    assert first == second
+    assert third["summary"]["requests"] == 61
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("/api/v1/summary?week=2026-99", 'week "2026-99" is not of the form 2026-W48'),
+        ("/api/v1/summary?where=chat", 'filter "chat" is not of the form'),
+        ("/api/v1/summary?where=scenrio%3Dchat", 'Did you mean "scenario"?'),
+        ("/api/v1/summary?timezone=Mars", 'time zone "Mars" is not known'),
+        ("/api/v1/summary?from=yesterday", 'time "yesterday" is not ISO 8601'),
+        ("/api/v1/requests?where=hour%3D3", "requests cannot be listed by hour"),
+        ("/api/v1/costs?by=usr", "usr"),
+        ("/api/v1/exports/focus?period=2026", "2026"),
+    ],
+)
+def test_a_wrong_question_is_a_problem_that_says_what_is_right(service: TestClient, path: str, says: str) -> None:
+    said = service.get(path)
+    told = said.json()
+    assert (said.status_code, told["status"], told["title"]) == (422, 422, "Unprocessable Content")
+    assert says in told["detail"]
+    assert told["code"]
