@@ -75,9 +75,7 @@ def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
             "tenant": v.identity(v.at(row, "consumer", "username")),
             "route": v.first(v.text(v.at(row, "route", "name")), v.text(v.at(row, "service", "name"))),
             "response_cached": True if is_cached else None,
-            "source_cost_usd": None
-            if is_cached
-            else v.stated_cost(used.get("cost"), tokens["input_tokens"], tokens["output_tokens"]),
+            "source_cost_usd": v.stated_cost(used.get("cost"), tokens["input_tokens"], tokens["output_tokens"]),
             "attributes": extra(llm_latency_ns=v.duration_ns(meta.get("llm_latency"), "ms")),
         }
     )

@@ -3,7 +3,7 @@
 Input: one row per call through the proxy. Output: RawRequest, seen at the gateway.
 Source: format page, 5.4. Times come as naive text (UTC), text with offset, or epoch seconds. `completionStartTime`
 equal to `endTime` means not streamed. `response_time` is not read: versions disagree on its meaning. A replay from
-the response cache keeps the tokens of the stored answer and costs nothing. `metadata` and others are JSON in text.
+the response cache made no tokens and costs nothing. `metadata` and others are JSON in text.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _request(row: Mapping[str, Any], line: int, offset: int | None, raw: bytes |
         stages={"gateway_ns": overhead if overhead is not None and overhead >= 0 else None},
     )
     cost = v.first(v.pico_usd(row.get("spend")), v.pico_usd(row.get("response_cost")))
-    if cost == 0 and (is_cached or v.total(tokens["input_tokens"], tokens["output_tokens"])):
+    if cost == 0 and v.total(tokens["input_tokens"], tokens["output_tokens"]):
         cost = None
     columns = timed(times, status) | _identity(row, metadata)
     flags = [*columns["flags"], *tokens.pop("flags")]

@@ -166,7 +166,13 @@ def checked(
     raw: bytes | str,
     calls: tuple[Mapping[str, object], ...] = (),
 ) -> RawRequest | RawReject:
-    """The row, or why it cannot be one; columns without a value are left out."""
+    """The row, or why it cannot be one; columns without a value are left out.
+
+    A replay from a response cache made no tokens and costs nothing (metrics page, 3): the counts that a source states
+    are those of the stored answer, and go beside.
+    """
+    if columns.get("response_cached") is True:
+        columns = _replayed(columns)
     reason = _fault(columns)
     if reason:
         return reject(reason, line, offset, raw)
@@ -174,6 +180,14 @@ def checked(
     kept.setdefault("llm_calls", 1)
     kept.setdefault("attempts", 1)
     return RawRequest(kept, line, calls)
+
+
+def _replayed(columns: Mapping[str, object]) -> dict[str, object]:
+    made = {name: 0 for name in TOKEN_COLUMNS if columns.get(name) is not None}
+    beside = v.mapping(columns.get("attributes"))
+    stored = {f"stored_{name}": columns[name] for name in ("input_tokens", "output_tokens") if name in made}
+    unmade = {"generation_ns": None, "generation_basis": None, "source_cost_usd": None}
+    return {**columns, **made, **unmade, "attributes": extra(**beside, **stored)}
 
 
 def _fault(columns: Mapping[str, object]) -> str | None:

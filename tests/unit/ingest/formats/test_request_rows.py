@@ -178,3 +178,26 @@ def test_gaps_and_extras_that_are_unknown_leave_nothing() -> None:
     assert longest_gap([3, 9, None], "token") == {"itl_max_ns": 9, "itl_basis": "token"}
     assert extra(a=None, b="", c=[]) is None
     assert extra(b=0, a="x") == '{"a": "x", "b": 0}'
+
+
+def test_a_replay_from_a_cache_made_no_tokens_and_the_stored_ones_stand_beside() -> None:
+    columns = {
+        "response_cached": True,
+        "input_tokens": 900,
+        "output_tokens": 81,
+        "generation_ns": 5,
+        "status_class": "ok",
+    }
+    found = checked(columns | {"source_cost_usd": 7, "attributes": '{"a": 1}'}, line=1, offset=0, raw="")
+    assert found == RawRequest(
+        {
+            "response_cached": True,
+            "input_tokens": 0,
+            "output_tokens": 0,
+            "status_class": "ok",
+            "attributes": '{"a": 1, "stored_input_tokens": 900, "stored_output_tokens": 81}',
+            "llm_calls": 1,
+            "attempts": 1,
+        },
+        1,
+    )
