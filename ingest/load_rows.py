@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.assemble import SpanCounts, SpanOptions, load_spans, stage_spans
@@ -17,6 +18,7 @@ from ingest.formats.contract import Format, Head, RawNote, RawReject, RawRequest
 from ingest.normalize import Normalizer, Stamp
 from ingest.receipts import FIRST_REJECTS, LoadOptions
 from ingest.store.append import add_rejects, add_requests
+from ingest.store.files import reachable
 from ingest.told import Told
 
 if TYPE_CHECKING:
@@ -127,8 +129,9 @@ def load_otlp(
     reader = file_format.reader
     assert isinstance(reader, SpanReader)  # noqa: S101  # the dispatch of load.py
     spans = SpanOptions(options.mapping, options.attributes, options.sampling_rate, file_format.name)
+    reached = replace(source, path=Path(reachable(store, cursor, source.path)))
     counts: SpanCounts = load_spans(
-        store, cursor, source, reader.framing, upload_id, spans, progress=progress, cancelled=cancelled
+        store, cursor, reached, reader.framing, upload_id, spans, progress=progress, cancelled=cancelled
     )
     add_rejects(store, cursor, upload_id, counts.rejects)
     return Told(

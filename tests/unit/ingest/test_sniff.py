@@ -113,7 +113,7 @@ SAMPLES = {
     "cases/03-gateway-rows-without-a-first-token/spend_logs.jsonl": "litellm",
     "cases/09-week-of-another-timezone/logs/*.jsonl": "litellm",
 }
-OTLP = (
+SPANS = (
     "data/otlp-json/ai_sdk_file_exporter*.jsonl*",
     "data/otlp-json/jaeger_ui_otlp_in.json",
     "data/otlp-json/trace.json",
@@ -126,7 +126,7 @@ OTLP = (
 )
 
 
-@pytest.mark.parametrize(("pattern", "expected"), SAMPLES.items())
+@pytest.mark.parametrize(("pattern", "expected"), [*SAMPLES.items(), *((pattern, "otlp_json") for pattern in SPANS)])
 def test_every_sample_is_recognized(pattern: str, expected: str) -> None:
     paths = sorted(shared(".").glob(pattern))
     assert paths
