@@ -253,6 +253,7 @@ class ObjectiveResult:
     period_good: int | None = None  # over the last `period`, which may begin before the selection
     period_bad: int | None = None
     period_budget_spent: float | None = None
+    period_start: str | None = None  # from when on requests were there to count
 
 
 @dataclass(frozen=True)
@@ -651,6 +652,15 @@ class SliceChange:
 
 
 @dataclass(frozen=True)
+class CostStep:
+    """One reason for which the bill changed; the steps add up to the change, in the order in which they are taken."""
+
+    id: str  # volume, mix, tokens_per_request, cache, price, new, vanished
+    title: str
+    change_usd: str
+
+
+@dataclass(frozen=True)
 class Comparison:
     title: str
     changes: list[Change]
@@ -658,6 +668,7 @@ class Comparison:
     vanished_strata: list[str]
     note: str | None
     slices: list[SliceChange] = field(default_factory=list)  # the ones that changed most surely first, at most 50
+    cost_steps: list[CostStep] = field(default_factory=list)  # of requests that have a price on their side
 
 
 @dataclass(frozen=True)
