@@ -15,12 +15,13 @@ import polars as pl
 from analysis.causes.candidates.candidate import Candidate
 from analysis.causes.explain import Explained, Explanation, Investigation
 from analysis.causes.facts import SceneFacts
+from analysis.causes.prediction import Predictor
 from analysis.causes.rows import Rows
 from analysis.causes.segment import moves_together, within
 from analysis.causes.settings import CauseSettings
 from analysis.causes.stage import Rescue, rescue
 from analysis.causes.window import Episode, Interval
-from analysis.result import Evidence, Finding, Recommendation
+from analysis.result import Evidence, Finding, Prediction, Recommendation
 from analysis.rules.catalog import Catalog
 from analysis.rules.recommend import Advice, Advised, advise
 
@@ -47,10 +48,13 @@ def findings_of(
     found: list[Finding] = []
     for episode, entry, investigation in explained:
         saved = _rescue(entry, investigation, settings)
+        predictor = Predictor(entry, investigation.scene)
         for rank, explanation in enumerate(_chosen(entry.explanations, settings), start=1):
             facts = shared[id(investigation)].of(entry, explanation, saved)
             advice = advise(facts, _absent(investigation, catalog), catalog)
-            found.append(_finding(rank, explanation, entry, (episode, investigation, saved, advice, catalog)))
+            found.append(
+                _finding(rank, explanation, entry, (episode, investigation, saved, advice, catalog, predictor))
+            )
     return tuple(found)
 
 
@@ -86,9 +90,9 @@ def _finding(
     rank: int,
     explanation: Explanation,
     entry: Explained,
-    around: tuple[Episode, Investigation, Rescue | None, Advice, Catalog],
+    around: tuple[Episode, Investigation, Rescue | None, Advice, Catalog, Predictor],
 ) -> Finding:
-    episode, investigation, saved, advice, catalog = around
+    episode, investigation, saved, advice, catalog, predictor = around
     goal, scene, candidate = entry.goal, investigation.scene, explanation.candidate
     segment = dict(candidate.segment) if candidate is not None else {}
     bad = entry.inside.filter(pl.col("bad"))
@@ -106,7 +110,9 @@ def _finding(
         window=_instants(window, scene.rows),
         title=title,
         says=_says(explanation, entry, goal.judged.says),
-        recommendations=[recommendation(item, explanation, catalog) for item in advice.advised],
+        recommendations=[
+            recommendation(item, explanation, catalog, predictor.predict(item.id, candidate)) for item in advice.advised
+        ],
         contraindicated=list(advice.contraindicated),
         untested=list(advice.untested),
         evidence=_evidence(explanation, entry, saved),
@@ -119,7 +125,9 @@ def _finding(
     )
 
 
-def recommendation(item: Advised, explanation: Explanation, catalog: Catalog) -> Recommendation:
+def recommendation(
+    item: Advised, explanation: Explanation, catalog: Catalog, predicted: tuple[Prediction | None, str | None]
+) -> Recommendation:
     """One advice as the result carries it."""
     rule = item.rule
     why = explanation.candidate.says if explanation.candidate is not None else rule.finds
@@ -129,8 +137,8 @@ def recommendation(item: Advised, explanation: Explanation, catalog: Catalog) ->
         title=catalog.advice[item.id].title,
         why=f"{rule.finds} {why[:1].upper()}{why[1:]}." if explanation.candidate is not None else rule.finds,
         actions=dict(rule.actions),
-        predicted=None,
-        not_predicted="no model of this remedy's effect on this traffic",
+        predicted=predicted[0],
+        not_predicted=predicted[1],
         reported_effect=rule.reported_effect,
         precondition=rule.precondition,
         risk=" ".join(part for part in (rule.trade_off, item.warning) if part),

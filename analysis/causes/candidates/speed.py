@@ -12,6 +12,7 @@ import polars as pl
 
 from analysis.causes.candidates.candidate import Candidate, named
 from analysis.causes.candidates.work import Offered
+from analysis.causes.figures import number
 from analysis.causes.scene import Scene
 from analysis.causes.settings import CauseSettings
 from analysis.result import Evidence
@@ -134,6 +135,10 @@ def _evidence(sick: list[tuple[str, float, int]]) -> tuple[Evidence, ...]:
     )
 
 
+def _pool_size(name: str, members: pl.DataFrame) -> float:
+    return number(members.filter(pl.col("replica") == name)["size"].max())
+
+
 def _replica(name: str, ratio: float, n: int, members: pl.DataFrame) -> Candidate:
     return Candidate(
         id="replica_slow",
@@ -145,7 +150,7 @@ def _replica(name: str, ratio: float, n: int, members: pl.DataFrame) -> Candidat
         evidence=_evidence([(name, ratio, n)]),
         direct=(("replica", name),),
         direct_multiplier=ratio,
-        facts={"slow_ratio": ratio, "slow_replicas": 1.0},
+        facts={"slow_ratio": ratio, "slow_replicas": 1.0, "replicas_of_pool": _pool_size(name, members)},
         prefers=("decode", "prefill"),
     )
 

@@ -1,0 +1,226 @@
+"""What a recommendation would have done to the worst window of an objective.
+
+Input: the explained objective with its judged windows, the candidate, the scene. Output: Prediction, or the reason why
+there is none.
+
+Two bases, kept apart. back_to_normal: the cause is undone (a version rolled back, a limit raised, a cache restored), so
+the window takes the value that unbroken windows have at its arrivals: log(value) regressed on log(arrivals). remedy: the
+cause stays and the remedy changes the load per replica or the length of the work; the same line is read at the load that
+is left. The line stands in for queueing feedback as far as the unbroken windows have seen it, and no further.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+import polars as pl
+
+from analysis.causes.candidates.candidate import Candidate
+from analysis.causes.explain import Explained
+from analysis.causes.scene import Scene
+from analysis.result import Prediction, WindowVerdict
+from ingest.schema import NS_PER_S
+
+MIN_WINDOWS = 2
+MIN_LINE = 6  # a slope through fewer windows says more about chance than about load
+BACKLOG_S = 600.0
+RATES = ("failure", "cancel", "degraded", "cold")
+WIDTH = 1.645  # 90 % of a normal spread
+LEAST_SPREAD = 0.05  # windows differ by about this much for reasons that no line sees
+REMEDY_WIDER = 2.0  # a remedy reads the line outside its middle
+
+UNDO = {  # recommendations that take the cause itself away
+    "replica_missing": ("scale_out",),
+    "seats_low": ("raise_batch_limit",),
+    "cache_lost": ("prompt_layout", "prefix_caching", "cache_aware_routing"),
+    "cold_start": ("warm_pool",),
+    "version_slow": ("rollback_version",),
+    "engine_slow": ("rollback_version",),
+    "errors": ("rollback_version", "replica_drain"),
+    "memory_full": ("raise_kv_capacity",),
+    "prefill_stalls": ("chunked_prefill",),
+    "decode_slow": ("speculative_decoding",),
+    "router_skew": ("load_balancing",),
+    "pauses": ("gc_tuning",),
+    "input_growth": ("input_length_cap",),
+    "output_growth": ("output_length_control",),
+    "cost_input": ("input_length_cap",),
+    "cost_output": ("output_length_control",),
+    "cost_cache": ("prompt_layout", "prefix_caching"),
+    "cost_model": ("model_routing",),
+}
+REPAIRED = {  # recommendations that bring a stage outside the engine back to its normal
+    "parallel_retrieval",
+    "rerank_budget",
+    "faster_guardrail",
+    "tool_timeout_cache",
+    "region_routing",
+    "postprocess_optimise",
+    "frontend_scaling",
+    "connection_reuse",
+}
+IGNORES = {
+    "back_to_normal": "Takes the cause as wholly undone; other changes within the window stay out of sight.",
+    "remedy": "Reads the value at the load per replica that is left, from unbroken windows; queueing beyond their load,"
+    " start-up time and other pools stay out of sight.",
+}
+
+
+@dataclass(frozen=True)
+class Unbroken:
+    """One window that was kept."""
+
+    arrivals: float
+    value: float
+    attainment: float | None
+
+
+@dataclass(frozen=True)
+class Line:
+    """log(value) = intercept + slope * log(arrivals), with the spread of its residuals."""
+
+    intercept: float
+    slope: float
+    spread: float
+    n: int
+
+    def at(self, arrivals: float) -> float:
+        return math.exp(self.intercept + self.slope * math.log(arrivals))
+
+
+class Predictor:
+    """Predictions of one objective; its unbroken windows are read once."""
+
+    def __init__(self, entry: Explained, scene: Scene) -> None:
+        self._entry = entry
+        self._scene = scene
+
+    @cached_property
+    def _counted(self) -> list[tuple[WindowVerdict, float, float, float]]:
+        """Judged windows with start, end, and the requests of the objective's kind that arrived in them."""
+        rows, goal = self._scene.rows, self._entry.goal
+        chosen = pl.lit(value=True)
+        for name, values in goal.where:
+            if name in rows.frame.columns:
+                chosen &= pl.col(name).cast(pl.String).is_in(list(values))
+        at = rows.frame.filter(chosen)["at"]
+        found = []
+        for window in goal.judged.windows:
+            if window.start is None or window.end is None:
+                continue
+            start, end = span(window, rows.start_ns)
+            n = at.search_sorted(end, side="left") - at.search_sorted(start, side="left")
+            found.append((window, start, end, max(float(n), 1.0)))
+        return found
+
+    @cached_property
+    def unbroken(self) -> list[Unbroken]:
+        """Windows that were kept and do not touch the incident or the minutes in which its backlog drains."""
+        interval = self._scene.interval
+        return [
+            Unbroken(n, float(window.value), window.attainment)
+            for window, start, end, n in self._counted
+            if window.verdict == "met"
+            and window.value is not None
+            and window.of is None
+            and not (start < interval.end + BACKLOG_S and end > interval.start)
+        ]
+
+    @cached_property
+    def _worst(self) -> float:
+        """Arrivals of the worst window."""
+        worst = self._entry.goal.judged.worst
+        for window, _, _, n in self._counted:
+            if worst is not None and (window.start, window.of) == (worst.start, worst.of):
+                return n
+        return float(max(self._entry.inside.height, 1))
+
+    @cached_property
+    def line(self) -> Line | None:
+        return fit([(window.arrivals, window.value) for window in self.unbroken])
+
+    def predict(self, identity: str, candidate: Candidate | None) -> tuple[Prediction | None, str | None]:
+        """The prediction of one recommendation, or None and why not."""
+        if candidate is None:
+            return None, "the cause is not known, so nothing is known to be undone"
+        undone = identity in UNDO.get(candidate.id, ()) or (identity in REPAIRED and candidate.id.startswith("slow_"))
+        load = 1.0 if undone else _load_after(identity, candidate)
+        if load is None:
+            return None, "no model of this remedy's effect on this traffic"
+        if len(self.unbroken) < MIN_WINDOWS:
+            return None, f"{len(self.unbroken)} unbroken windows; {MIN_WINDOWS} are needed to say what is normal"
+        basis = "back_to_normal" if undone else "remedy"
+        if self._entry.goal.kind in RATES or self.line is None:
+            return self._share(basis), None
+        return self._on_line(self.line, self._worst * load, basis), None
+
+    def _share(self, basis: str) -> Prediction:
+        """A rate has no line in arrivals: its mean over the unbroken windows, and their range."""
+        values = sorted(window.value for window in self.unbroken)
+        weight = sum(window.arrivals for window in self.unbroken)
+        mean = sum(window.value * window.arrivals for window in self.unbroken) / weight
+        return self._prediction(mean, (values[0], values[-1]), basis)
+
+    def _on_line(self, line: Line, arrivals: float, basis: str) -> Prediction:
+        value = line.at(arrivals)
+        wider = REMEDY_WIDER if basis == "remedy" else 1.0
+        spread = math.exp(WIDTH * wider * max(line.spread * math.sqrt(1 + 1 / line.n), LEAST_SPREAD))
+        return self._prediction(value, (value / spread, value * spread), basis)
+
+    def _prediction(self, value: float, interval: tuple[float, float], basis: str) -> Prediction:
+        known = [(window.attainment, window.arrivals) for window in self.unbroken if window.attainment is not None]
+        shares = [share for share, _ in known]
+        return Prediction(
+            attainment=sum(share * n for share, n in known) / sum(n for _, n in known) if known else None,
+            low=min(shares) if shares else None,
+            high=max(shares) if shares else None,
+            value=value,
+            value_low=interval[0],
+            value_high=interval[1],
+            basis=basis,
+            ignores=IGNORES[basis],
+        )
+
+
+def _load_after(identity: str, candidate: Candidate) -> float | None:
+    """Load per replica after the remedy, against that of a normal pool with these arrivals."""
+    growth = candidate.facts.get("arrivals_growth")
+    if identity in ("scale_out", "autoscale_policy", "rate_limit") and candidate.id in (
+        "traffic_growth",
+        "arrivals_segment",
+    ):
+        return 1.0 / growth if isinstance(growth, float) and growth > 0 else None
+    if identity == "replica_drain" and candidate.id == "replica_slow":
+        size = candidate.facts.get("replicas_of_pool")
+        return size / (size - 1) if isinstance(size, float) and size > 1 else None
+    return None
+
+
+def span(window: WindowVerdict, start_ns: int) -> tuple[float, float]:
+    """Seconds from the first request."""
+    edges = [
+        (round(datetime.fromisoformat(str(text).replace("Z", "+00:00")).timestamp()) * NS_PER_S - start_ns) / NS_PER_S
+        for text in (window.start, window.end)
+    ]
+    return edges[0], edges[1]
+
+
+def fit(points: list[tuple[float, float]]) -> Line | None:
+    """Least squares in logarithms; the slope is left out where arrivals hardly differ."""
+    if not points or any(value <= 0 or n <= 0 for n, value in points):
+        return None
+    xs, ys = [math.log(n) for n, _ in points], [math.log(value) for _, value in points]
+    n = len(points)
+    mean_x, mean_y = sum(xs) / n, sum(ys) / n
+    var = sum((x - mean_x) ** 2 for x in xs)
+    slope = (
+        sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / var
+        if n >= MIN_LINE and var > 1e-4 * n
+        else 0.0
+    )
+    intercept = mean_y - slope * mean_x
+    residual = sum((y - intercept - slope * x) ** 2 for x, y in zip(xs, ys, strict=True))
+    return Line(intercept, slope, math.sqrt(residual / max(n - 2, 1)), n)
