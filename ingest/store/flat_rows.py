@@ -182,6 +182,9 @@ def _stages() -> dict[str, str]:
         stage: f"CASE WHEN NOT is_overlong{' AND calls > 0' if stage in ENGINE_STAGES else ''} THEN {stage} END"
         for stage in MEASURED_STAGES
     }
+    columns["decode_ns"] = (
+        "CASE WHEN NOT is_overlong AND calls > 0 AND coalesce(decode_ns > 0 OR output_tokens <> 0, true) THEN decode_ns END"
+    )
     before = f"greatest(ttft - ({' + '.join(f'coalesce({stage}, 0)' for stage in PRE_STAGES)}), 0)"
     is_split = "rest IS NOT NULL AND NOT is_engine AND ttft IS NOT NULL AND calls = 1"
     is_whole = "NOT is_engine AND NOT (ttft IS NOT NULL AND calls = 1) AND calls > 0"

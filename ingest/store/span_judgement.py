@@ -122,8 +122,8 @@ JUDGED: dict[str, str] = {
     "queue_depth": "queue_depth",
     "kv_cache_usage": "kv_cache_usage",
     "preemptions": "preemptions",
-    "itl_max_ns": "coalesce(seconds_ns(itl_max_s), CASE WHEN marks & 16 = 0 THEN event_gap_ns END)",
-    "itl_basis": "CASE WHEN itl_max_s IS NOT NULL THEN 'token' WHEN event_gap_ns IS NOT NULL AND marks & 16 = 0 THEN 'chunk' END",
+    "itl_max_ns": "coalesce(seconds_ns(nullif(itl_max_s, 0)), CASE WHEN marks & 16 = 0 THEN event_gap_ns END)",
+    "itl_basis": "CASE WHEN itl_max_s <> 0 THEN 'token' WHEN event_gap_ns IS NOT NULL AND marks & 16 = 0 THEN 'chunk' END",
     "replica": "coalesce(replica, CASE WHEN \"class\" = 'engine' OR kind = 2 THEN resource_replica END)",
 }
 

@@ -46,7 +46,11 @@ def test_stages_that_did_not_take_place_are_null() -> None:
     requests = requests_of_case()
     by_scenario = requests.group_by("scenario").agg(pl.col("retrieval_ns", "tool_ns").count()).sort("scenario").rows()
     assert by_scenario == [("agent", 0, 121), ("chat", 0, 0), ("code", 0, 0), ("rag", 388, 0), ("summarise", 0, 0)]
-    assert requests.select(pl.col("queue_ns", "prefill_ns", "decode_ns").null_count()).row(0) == (0, 0, 0)
+    assert requests.select(pl.col("queue_ns", "prefill_ns", "decode_ns").null_count()).row(0) == (
+        0,
+        0,
+        59,
+    )  # no token, no decode
     assert (requests["queue_ns"] == 0).sum() == 69
 
 
@@ -85,3 +89,42 @@ def test_only_answers_with_more_tokens_than_calls_have_a_generation_time() -> No
     should = (pl.col("status_class") == "ok") & (pl.col("output_tokens") > pl.col("llm_calls"))
     assert requests.filter(has_one != should).height == 0
     assert set(requests.filter(has_one)["generation_basis"]) == {"engine"}
+
+
+def test_the_spans_of_a_case_give_the_same_figures_as_its_rows() -> None:
+    _, spans = load_files(shared(f"{CASE}/traces.otlp.jsonl.gz"), shared(f"{CASE}/run.json"))
+    rows = requests_of_case().sort("request_key")
+    spans = spans.sort("request_key")
+    # the rows do not tell tool calls, the last call of an agent, or times of failed answers after their first token
+    apart = {"call_ttft_ns", "generation_ns", "generation_basis", "tool_calls", "n_call_rows", "batch_size"}
+    apart |= {"upload_id", "source", "root", "attributes"}
+    differing = []
+    for name, dtype in rows.schema.items():
+        if name in apart:
+            continue
+        left, right = rows[name], spans[name]
+        if dtype.is_numeric():  # the rows are rounded to the microsecond, the spans to the nanosecond
+            apart_by = (left.cast(pl.Float64) - right.cast(pl.Float64)).abs().max() or 0.0
+            is_same = left.is_null().equals(right.is_null()) and float(str(apart_by)) <= 5_000
+        else:
+            is_same = left.equals(right)
+        if not is_same:
+            differing.append(name)
+    assert differing == []
+
+
+def test_a_case_in_both_forms_is_told_once() -> None:
+    receipts, requests = load_files(shared("incidents/sample/healthy"))
+    assert requests.height == 2023
+    assert {receipt.name: receipt.state for receipt in receipts} == {
+        "prices.json": "skipped",
+        "replica_hours.jsonl": "done",
+        "requests.jsonl.gz": "done",
+        "run.json": "skipped",
+        "slo.json": "skipped",
+        "traces.otlp.jsonl.gz": "done",
+        "truth.json": "skipped",
+    }
+    paths = [shared(f"incidents/sample/healthy/{name}") for name in ("traces.otlp.jsonl.gz", "requests.jsonl.gz")]
+    told, again = load_files(*paths)
+    assert ([counts(receipt) for receipt in told], again.height) == ([(16672, 16672, 0, 0), (2023, 2023, 0, 0)], 2023)
