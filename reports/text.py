@@ -123,7 +123,7 @@ def percent_number(value: float, against: float | None = None) -> str:
     differs from it never reads like the target (94.98 against 95).
     """
     exact = Decimal(repr(float(value))) * 100
-    places = max(1, DIGITS - 1 - exact.adjusted()) if exact != 0 else 0
+    places = max(1 if exact < 100 else 0, DIGITS - 1 - exact.adjusted()) if exact != 0 else 0
     if exact == 100:
         places = 0
     elif 99 < exact < 100:
@@ -301,6 +301,12 @@ class Text:
     def local(self, text: str) -> datetime:
         return instant(text).astimezone(self.zone)
 
+    def short_count(self, value: float | None) -> str:
+        """A count in a sentence: 812, 113,527, 2.27 million; in Chinese 227 万."""
+        if self.lang == "zh" and value is not None and value >= 1e6:
+            return f"{significant(value / 1e4)}{NBSP}万"
+        return short_count(value)
+
     def day(self, when: date, *, year: bool = False) -> str:
         """Sat 7 March, or with the year."""
         name, month = self.say(DAYS[when.weekday()][:3]), self.say(MONTHS[when.month - 1])
@@ -345,5 +351,6 @@ class Text:
             whole = first.time() == time() and self.local(end).time() == time()
             return self.day(first, year=True) + ("" if whole else f" {first:%H:%M}–{self.local(end):%H:%M}")
         if (first.year, first.month) == (last.year, last.month):
-            return f"{self.say(DAYS[first.weekday()][:3])} {first.day} – {self.day(last, year=True)}"
+            begin = self.short_day(first) if self.lang == "en" else self.day(first)
+            return f"{begin} – {self.day(last, year=True)}"
         return f"{self.day(first, year=first.year != last.year)} – {self.day(last, year=True)}"

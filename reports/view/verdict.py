@@ -43,11 +43,12 @@ def title(result: AnalysisResult, text: Text) -> str:
         finding = text.many(len(endangered), "one objective endangered", "{n} objectives endangered")
     elif met := by_verdict["met"]:
         unjudged = len(result.objectives) - len(met)
-        finding = (
-            text.many(len(met), "the objective is met", "all {n} objectives met")
-            if unjudged == 0
-            else text.say("no objective breached, {n} not judged", n=str(unjudged))
-        )
+        if unjudged:
+            finding = text.say("no objective breached, {n} not judged", n=str(unjudged))
+        elif len(met) == 2:
+            finding = text.say("both objectives met")
+        else:
+            finding = text.many(len(met), "the objective is met", "all {n} objectives met")
     else:
         finding = text.say("no objective could be judged")
     return text.say("{period}: {finding}", period=period, finding=finding)
@@ -56,7 +57,7 @@ def title(result: AnalysisResult, text: Text) -> str:
 def under_title(result: AnalysisResult, text: Text) -> str:
     """Days, zone, requests, sample, tenants and users, filter."""
     selection, summary = result.selection, result.summary
-    requests = text.say("{n} requests", n=words.short_count(summary.requests_estimated or summary.requests))
+    requests = text.say("{n} requests", n=text.short_count(summary.requests_estimated or summary.requests))
     sampling = result.data_quality.sampling_rate
     if sampling is not None and sampling < 1:
         requests = text.say(

@@ -1,0 +1,221 @@
+"""The report in a browser: it opens offline, draws, switches, prints; nothing complains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reports.pages import render_breach, render_home, render_request
+from reports.render import render
+from reports.writers.result_json import result_from_json
+from tests.support.browser import opened
+from tests.support.results import empty, quiet_week, week
+from tests.support.views import home, request
+
+pytestmark = pytest.mark.browser
+
+CHARTS = 14  # of the hand-made week
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    (folder / "week.html").write_bytes(render(week(), "html"))
+    (folder / "quiet.html").write_bytes(render(quiet_week(), "html"))
+    (folder / "empty.html").write_bytes(render(empty(), "html"))
+    (folder / "request.html").write_bytes(render_request(request()))
+    (folder / "breach.html").write_bytes(render_breach(week(), "code.ttft"))
+    yield folder
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    ("name", "charts"), [("week", CHARTS), ("quiet", CHARTS), ("empty", 0), ("request", 2), ("breach", 1)]
+)
+def test_a_page_opens_offline_without_a_complaint_and_draws_all_its_charts(
+    pages: Path, name: str, charts: int, *, dark: bool
+) -> None:
+    with opened(dark=dark) as (page, watched):
+        page.goto((pages / f"{name}.html").as_uri())
+        page.wait_for_function(f"document.querySelectorAll('[data-drawn]').length === {charts}")
+        drawn = page.evaluate(
+            "[...document.querySelectorAll('.plot')].filter(p => !p.querySelector('.main-svg')).length"
+        )
+        empty_charts = page.evaluate(
+            "[...document.querySelectorAll('.plot')].filter(p => !p.querySelector('.trace, .barlayer path, .heatmaplayer image, .scatterlayer path')).length"
+        )
+    assert (watched.complaints, watched.asked, drawn, empty_charts) == ([], [], 0, 0)
+
+
+@pytest.mark.parametrize("width", [320, 375, 800, 1440])
+@pytest.mark.parametrize("name", ["week", "empty", "request", "breach"])
+def test_the_page_never_scrolls_sideways(pages: Path, name: str, width: int) -> None:
+    with opened(width=width) as (page, _):
+        page.goto((pages / f"{name}.html").as_uri())
+        page.wait_for_timeout(300)
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_verdicts_figures_and_actions_stand_on_the_first_screen(pages: Path) -> None:
+    with opened(width=1440, height=900) as (page, _):
+        page.goto((pages / "week.html").as_uri())
+        bottoms = page.evaluate(
+            "['.verdicts', '.headline', '.cards3'].map(s => document.querySelector(s).getBoundingClientRect().bottom <= innerHeight)"
+        )
+    assert bottoms == [True, True, True]
+
+
+def test_charts_take_the_colours_of_the_readers_scheme(pages: Path) -> None:
+    def queue_fill(*, dark: bool) -> str:
+        with opened(dark=dark) as (page, _):
+            page.goto((pages / "week.html").as_uri())
+            page.wait_for_selector("#p5 .barlayer path")
+            found: str = page.evaluate(
+                "getComputedStyle(document.querySelectorAll('#p5 .barlayer .trace')[5].querySelector('path')).fill"
+            )
+            return found
+
+    assert (queue_fill(dark=False), queue_fill(dark=True)) == ("rgb(231, 119, 41)", "rgb(230, 139, 62)")
+
+
+def test_the_language_switches_in_the_file_and_back(pages: Path) -> None:
+    with opened() as (page, watched):
+        page.goto((pages / "week.html").as_uri())
+        page.click("[data-lang=zh]")
+        page.wait_for_function(f"document.querySelectorAll('[data-drawn]').length === {CHARTS}")
+        chinese = (page.title(), page.evaluate("document.documentElement.lang"), page.inner_text("#h-p8"))
+        page.click("[data-lang=en]")
+        page.wait_for_function(f"document.querySelectorAll('[data-drawn]').length === {CHARTS}")
+        english = (page.title(), page.evaluate("document.documentElement.lang"), page.inner_text("#h-p8"))
+    assert chinese == ("第 10 周：星期六 4 个目标未达标", "zh", "8. 有效吞吐")
+    assert english == ("Week 10: four objectives breached on Saturday", "en", "8. Goodput")
+    assert watched.complaints == []
+
+
+def test_the_button_saves_the_result_that_the_page_was_drawn_from(pages: Path) -> None:
+    with opened() as (page, _):
+        page.goto((pages / "week.html").as_uri())
+        with page.expect_download() as saved:
+            page.click("[data-save]")
+        content = Path(saved.value.path()).read_bytes()
+    assert result_from_json(content) == week()
+
+
+def test_the_keyboard_reaches_the_skip_link_first_and_sees_where_it_is(pages: Path) -> None:
+    with opened() as (page, _):
+        page.goto((pages / "week.html").as_uri())
+        page.keyboard.press("Tab")
+        first = page.evaluate(
+            "[document.activeElement.className, getComputedStyle(document.activeElement).outlineStyle]"
+        )
+        page.keyboard.press("Enter")
+        target = page.evaluate("location.hash")
+        page.focus("#lengths1")
+        page.keyboard.press("ArrowRight")
+        shown = page.evaluate("[...document.querySelectorAll('.tabset > .tab')].map(t => getComputedStyle(t).display)")
+    assert first == ["skip", "solid"]
+    assert target == "#main"
+    assert shown == ["none", "block", "none", "none"]
+
+
+def test_a_card_opens_its_details(pages: Path) -> None:
+    with opened() as (page, _):
+        page.goto((pages / "week.html").as_uri())
+        page.click("a[href='#a2']")
+        page.wait_for_function("document.getElementById('a2').open")
+
+
+def test_every_control_and_region_has_a_name(pages: Path) -> None:
+    nameless = """
+        [...document.querySelectorAll('a[href], button, input, summary, [role=img], [role=region], nav, svg[role]')]
+          .filter(e => !(e.getAttribute('aria-label') || e.getAttribute('aria-labelledby') || e.textContent.trim()))
+          .map(e => e.outerHTML.slice(0, 120))
+    """
+    for name in ("week", "request", "breach"):
+        with opened() as (page, _):
+            page.goto((pages / f"{name}.html").as_uri())
+            found = page.evaluate(nameless)
+            repeated = page.evaluate(
+                "(ids => ids.filter((id, i) => ids.indexOf(id) !== i))([...document.querySelectorAll('[id]')].map(e => e.id).filter(i => !i.match(/^(clip|topdefs|legend|g[0-9a-f])/)))"
+            )
+        assert (found, [i for i in repeated if not i.startswith("fig")]) == ([], [])
+
+
+def test_paper_has_open_details_no_bars_and_charts_within_the_sheet(pages: Path) -> None:
+    with opened(dark=True) as (page, watched):
+        page.goto((pages / "week.html").as_uri())
+        page.wait_for_selector("#p5 .barlayer path")
+        page.emulate_media(media="print", color_scheme="dark")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        page.wait_for_timeout(300)
+        hidden = page.evaluate(
+            "['.bar nav', '.rail', 'figure details', '.skip'].map(s => getComputedStyle(document.querySelector(s)).display)"
+        )
+        opened_actions = page.evaluate("[...document.querySelectorAll('details.act')].every(d => d.open)")
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        widest = page.evaluate(
+            "Math.max(...[...document.querySelectorAll('.main-svg')].map(s => s.getBoundingClientRect().width))"
+        )
+        queue = page.evaluate(
+            "getComputedStyle(document.querySelectorAll('#p5 .barlayer .trace')[5].querySelector('path')).fill"
+        )
+        sheets = page.pdf(prefer_css_page_size=True)
+    assert hidden == ["none", "none", "none", "none"]
+    assert opened_actions is True
+    assert ground == "rgb(255, 255, 255)"
+    assert widest <= 688  # 182 mm between the margins of A4
+    assert queue == "rgb(231, 119, 41)"
+    assert sheets.startswith(b"%PDF")
+    assert watched.complaints == []
+
+
+def test_home_sends_a_file_with_its_progress_and_shows_its_receipt() -> None:
+    receipt = (
+        '{"id":"u9","name":"week.jsonl","state":"done","read":5,"accepted":3,"duplicate":1,"rejected":1,"message":null}'
+    )
+    sent: list[tuple[str, bytes | None]] = []
+    with opened() as (page, watched):
+        page.route(
+            "http://tailwise.test/", lambda route: route.fulfill(body=render_home(home()), content_type="text/html")
+        )
+        page.route(
+            "**/api/v1/uploads/*/events",
+            lambda route: route.fulfill(body=f"event: receipt\ndata: {receipt}\n\n", content_type="text/event-stream"),
+        )
+        page.route(
+            "**/api/v1/uploads/week.jsonl",
+            lambda route: (
+                sent.append((route.request.method, route.request.post_data_buffer)),
+                route.fulfill(status=202, body=receipt, content_type="application/json"),
+            ),
+        )
+        page.goto("http://tailwise.test/")
+        page.set_input_files("#files", {"name": "week.jsonl", "mimeType": "application/json", "buffer": b"{}\n{}\n"})
+        page.wait_for_selector("li[data-ended] >> text=week.jsonl")
+        told = page.inner_text("li:has-text('week.jsonl')")
+    assert sent == [("PUT", b"{}\n{}\n")]
+    assert "Done, 1 rejected" in told
+    assert "Read 5 = accepted 3 + duplicate 1 + rejected 1." in told
+    assert watched.complaints == []
+    assert {address.split("/")[2] for address in watched.asked} == {"tailwise.test"}
+
+
+def test_home_says_why_a_file_was_refused() -> None:
+    problem = '{"title":"Unknown format","detail":"notes.docx: no known format.","hint":"tailwise inspect says what was tried."}'
+    with opened() as (page, _):
+        page.route(
+            "http://tailwise.test/", lambda route: route.fulfill(body=render_home(home()), content_type="text/html")
+        )
+        page.route("**/api/v1/uploads/*/events", lambda route: route.abort())
+        page.route(
+            "**/api/v1/uploads/notes.docx",
+            lambda route: route.fulfill(status=415, body=problem, content_type="application/problem+json"),
+        )
+        page.goto("http://tailwise.test/")
+        page.set_input_files("#files", {"name": "notes.docx", "mimeType": "application/msword", "buffer": b"x"})
+        page.wait_for_selector("li[data-ended=failed]")
+        told = page.inner_text("li[data-ended=failed]")
+    assert "Not read" in told
+    assert "notes.docx: no known format. tailwise inspect says what was tried." in told

@@ -1,0 +1,70 @@
+"""From offered to good."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from analysis.result import TimePoint
+from reports.charts.data import Lines, Losses
+from reports.text import NBSP, Text
+from reports.view.blocks import Figure, Message
+from reports.view.goodput import goodput_part, with_silence
+from tests.support.results import at, empty, week
+
+EN = Text.of("en", "UTC")
+
+
+def figure(index: int) -> Figure:
+    found = goodput_part(week(), EN).blocks[index]
+    assert isinstance(found, Figure)
+    return found
+
+
+def test_losses_are_drawn_per_step_in_order() -> None:
+    data = figure(0).charts[0].data
+    assert isinstance(data, Losses)
+    assert list(zip(data.steps, data.values, data.ends, strict=True)) == [
+        ("excluded", 1.0, "1 lost, 113,526 left"),
+        ("failed or cancelled", 35.0, "35 lost, 113,491 left"),
+        ("over the limit of TTFT", 1187.0, "1,187 lost, 112,304 left"),
+        ("over the limit of TPOT", 498.0, "498 lost, 111,806 left"),
+        ("over the limit of E2E", 352.0, "352 lost, 111,454 left"),
+    ]
+    assert figure(0).says.replace(NBSP, " ") == (
+        "113,527 offered, 111,454 good (98.2 % of valid). In tokens: 762 output tokens per second in good requests."
+    )
+
+
+def test_offered_and_good_share_their_times_and_the_incident_is_marked() -> None:
+    data = figure(1).charts[0].data
+    assert isinstance(data, Lines)
+    good, offered = data.lines
+    assert good.x == offered.x
+    assert len(good.x) == 168
+    assert [(band.start, band.end) for band in data.bands] == [("2026-03-07 12:45:00", "2026-03-07 16:15:00")]
+
+
+def test_a_stretch_without_requests_is_zero_and_no_line_crosses_it() -> None:
+    points = [TimePoint(at(hour), 2.0, 1.0, 9) for hour in (0, 1, 2, 8)]
+    filled = with_silence(points, EN)
+    assert [(point.offered, point.n) for point in filled] == [
+        (2.0, 9),
+        (2.0, 9),
+        (2.0, 9),
+        (0.0, 0),
+        (0.0, 0),
+        (2.0, 9),
+    ]
+    assert [EN.moment(point.at) for point in filled[3:5]] == ["Mon 2 March 03:00", "Mon 2 March 07:00"]
+
+
+def test_a_note_of_the_result_is_told() -> None:
+    result = week()
+    noted = replace(result, goodput=replace(result.goodput, note="Judged by default.good alone."))
+    assert goodput_part(noted, EN).lead.endswith("Judged by default.good alone.")
+
+
+def test_without_judged_requests_the_part_gives_the_reason() -> None:
+    part = goodput_part(empty(), EN)
+    assert isinstance(part.blocks[0], Message)
+    assert part.blocks[0].sentences[0].text == "no joint objective"

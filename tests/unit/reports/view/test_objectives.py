@@ -1,0 +1,105 @@
+"""Objectives, budgets, burn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reports.charts.data import Lines, TimeBars
+from reports.text import NBSP, Text
+from reports.view.blocks import Cell, Figure, Message, Panel, Table
+from reports.view.objectives import budget_part, objectives_part, ordered
+from tests.support.results import empty, week
+
+EN = Text.of("en", "UTC")
+
+
+def words(cell: Cell) -> list[str]:
+    return ["".join(piece.text for piece in line).replace(NBSP, " ").strip() for line in cell.lines]
+
+
+def table() -> Table:
+    panel = objectives_part(week(), EN).blocks[0]
+    assert isinstance(panel, Panel)
+    assert isinstance(panel.blocks[0], Table)
+    return panel.blocks[0]
+
+
+def test_the_worst_verdict_stands_first() -> None:
+    assert [o.verdict for o in ordered(list(reversed(week().objectives)))] == [
+        "breached", "breached", "breached", "breached", "endangered", "met", "met", "met", "too_few", "unknown",
+    ]  # fmt: skip
+
+
+def test_a_row_shows_rule_verdict_attainment_counts_budget_and_burn() -> None:
+    first = table().rows[0]
+    assert words(first.head) == ["code.ttft", "TTFT ≤ 2.45 s for 95 % · code"]
+    assert first.cells[0].badge is not None
+    assert [words(cell) for cell in first.cells] == [
+        [], ["98.8 %", "98.6–98.9"], ["26,880", "1 excluded"], ["25 %"], ["4.0×", "1h"], ["1 of 42 breached"],
+    ]  # fmt: skip
+
+
+def test_the_strip_has_one_bar_per_judged_window_and_the_breached_one_is_red() -> None:
+    strip = table().rows[0].cells[5].strip
+    assert strip is not None
+    assert len(strip.bars) == 42
+    assert [index for index, bar in enumerate(strip.bars) if bar.bad] == [33]
+    assert strip.bars[33].height == "26.0"
+
+
+def test_what_was_not_judged_is_a_dash_with_what_is_needed() -> None:
+    too_few, unknown = table().rows[8:]
+    assert [words(cell) for cell in too_few.cells] == [[], ["–"], ["0", "30 needed"], ["–"], ["–"], ["none judged"]]
+    assert words(unknown.cells[2]) == ["0", "113,527 unknown"]
+
+
+def test_an_overspent_budget_is_a_full_red_bar() -> None:
+    result = week()
+    spent = replace(result, objectives=[replace(result.objectives[0], budget_spent=4.34)])
+    panel = objectives_part(spent, EN).blocks[0]
+    assert isinstance(panel, Panel)
+    assert isinstance(panel.blocks[0], Table)
+    cell = panel.blocks[0].rows[0].cells[3]
+    assert cell.meter is not None
+    assert (cell.meter.width, cell.meter.over, words(cell)) == ("100.0%", True, ["434 %"])
+
+
+def test_budget_left_falls_by_the_bad_requests_of_each_hour() -> None:
+    figure = budget_part(week(), EN).blocks[0]
+    assert isinstance(figure, Figure)
+    left, burn = (chart.data for chart in figure.charts)
+    assert isinstance(left, Lines)
+    assert isinstance(burn, TimeBars)
+    objective = week().objectives[0]
+    budget = sum(point.good + point.bad for point in objective.hours) * 0.05
+    assert left.lines[0].y[0] == 1 - objective.hours[0].bad / (168 * 150 * (1 - 0.95))
+    assert left.lines[0].y[-1] == 1 - sum(p.bad for p in objective.hours) / (budget / 0.05 * (1 - 0.95))
+    assert [line.name for line in left.lines] == ["code.ttft", "rag.ttft", "code.e2e", "chat.ttft"]
+    assert [x for x, bad in zip(burn.x, burn.bad, strict=True) if bad] == [
+        "2026-03-07 12:00:00", "2026-03-07 13:00:00", "2026-03-07 14:00:00", "2026-03-07 15:00:00",
+    ]  # fmt: skip
+    assert figure.says == "No alert: the burn over 1h is 4.0×, its factor is 13.4×."
+
+
+def test_a_firing_burn_rate_is_an_alert() -> None:
+    result = week()
+    endangered = [objective for objective in result.objectives if objective.verdict == "endangered"]
+    figure = budget_part(replace(result, objectives=endangered), EN).blocks[0]
+    assert isinstance(figure, Figure)
+    assert figure.says == "Alert: the burn over 6h reached 0.9×, its factor is 5.6×."
+
+
+def test_too_short_a_course_is_a_sentence_and_a_table() -> None:
+    result = week()
+    short = replace(result, objectives=[replace(result.objectives[0], hours=result.objectives[0].hours[:2])])
+    message, panel = budget_part(short, EN).blocks
+    assert isinstance(message, Message)
+    assert message.sentences[0].text == "Requests lie in fewer than 3 hours: too short for a course of budget and burn."
+    assert isinstance(panel, Panel)
+    assert isinstance(panel.blocks[0], Table)
+    assert words(panel.blocks[0].rows[0].cells[0]) == ["99.3 %", "300"]
+
+
+def test_without_hours_the_part_says_what_is_missing() -> None:
+    part = budget_part(empty(), EN)
+    assert [type(block) for block in part.blocks] == [Message]

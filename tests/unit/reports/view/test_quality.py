@@ -1,0 +1,56 @@
+"""What was read, and how far to trust it."""
+
+from __future__ import annotations
+
+from reports.text import NBSP, Text
+from reports.view.blocks import Cell, Columns, Message, Panel, Table
+from reports.view.quality import quality_part
+from tests.support.results import empty, week
+
+EN = Text.of("en", "UTC")
+
+
+def words(cell: Cell) -> str:
+    return " / ".join("".join(piece.text for piece in line).replace(NBSP, " ") for line in cell.lines)
+
+
+def test_the_lead_adds_up_to_the_line() -> None:
+    part = quality_part(week(), EN)
+    assert part.title == "12. Data quality: B"
+    assert part.lead == "Read 113,577 = accepted 113,527 + duplicate 38 + rejected 12."
+
+
+def test_fields_are_told_apart_by_whether_some_all_or_no_requests_have_them() -> None:
+    columns = next(block for block in quality_part(week(), EN).blocks if isinstance(block, Columns))
+    panel = columns.blocks[1]
+    assert isinstance(panel, Panel)
+    missing, table, whole = panel.blocks
+    assert isinstance(missing, Message)
+    assert isinstance(table, Table)
+    assert isinstance(whole, Message)
+    assert "".join(piece.text for piece in missing.sentences) == "To learn more, log: cold_start ttfa"
+    assert [[words(row.head), *map(words, row.cells)] for row in table.rows] == [
+        ["ttft", "99.97 %", "113,491"], ["batch_size", "99.96 %", "113,480"],
+    ]  # fmt: skip
+    assert whole.sentences[0].text == "Known for every request: user."
+
+
+def test_rejected_rows_name_file_line_reason_and_beginning() -> None:
+    panel = next(b for b in quality_part(week(), EN).blocks if isinstance(b, Panel) and b.title == "Rejected rows")
+    table = panel.blocks[0]
+    assert isinstance(table, Table)
+    assert table.caption == "The first 2 of 12: end_before_start 7, torn_line 4, no_trace_id 1"
+    assert [words(table.rows[0].head), *map(words, table.rows[0].cells)] == [
+        "traces-sat.jsonl.gz", "1,041", "end_before_start", "it ends before it starts", '{"traceId": "<b>"',
+    ]  # fmt: skip
+
+
+def test_nothing_rejected_is_said_and_grade_d_warns() -> None:
+    part = quality_part(empty(), EN)
+    messages = [block for block in part.blocks if isinstance(block, Message)]
+    assert [(message.tone, message.sentences[0].text) for message in messages] == [
+        ("warn", "No request in this selection.")
+    ]
+    panel = next(b for b in part.blocks if isinstance(b, Panel) and b.title == "Rejected rows")
+    assert isinstance(panel.blocks[0], Message)
+    assert panel.blocks[0].sentences[0].text == "No row was rejected."
