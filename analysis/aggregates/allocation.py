@@ -20,6 +20,7 @@ from analysis.aggregates.capacity import split
 from analysis.aggregates.charges import Key, cube
 
 OUTPUT_WEIGHT = Fraction(5, 2)  # what allocation tools take where nothing was measured
+RATIO_STEPS = 1_000  # a measured weight has three decimals: a rounded nanosecond should move no money
 _INPUT = ("input", "cache_write_5m", "cache_write_1h", "audio_input", "image_input")
 _OUTPUT = ("output", "reasoning", "audio_output")
 
@@ -118,4 +119,5 @@ def _ratio(rows: pl.DataFrame) -> Fraction | None:
     ).row(0)
     if not (prefill_ns and fresh and decode_ns and made):
         return None
-    return Fraction(decode_ns, made) / Fraction(prefill_ns, fresh)
+    exact = Fraction(decode_ns, made) / Fraction(prefill_ns, fresh)
+    return Fraction(round(exact * RATIO_STEPS), RATIO_STEPS)
