@@ -17,6 +17,7 @@ from analysis.aggregates.cache import cache
 from analysis.aggregates.capacity import fleet_hours
 from analysis.aggregates.comparison import compare
 from analysis.aggregates.cost import costs
+from analysis.aggregates.cost_change import cost_steps
 from analysis.aggregates.device_limits import mfu, roofline_lines
 from analysis.aggregates.distribution import distributions
 from analysis.aggregates.goodput import goodput
@@ -33,13 +34,16 @@ from analysis.dimensions import grouped, matches
 from analysis.fleet import Fleet
 from analysis.ledger import Ledger, keep_ledger
 from analysis.metrics.measure import measure
-from analysis.objectives import Objectives
+from analysis.objectives import Objective, Objectives
 from analysis.pricebook import PriceBook
 from analysis.result import RESULT_VERSION, AnalysisResult, Comparison, DataQuality, ObjectiveResult
+from ingest.schema import NS_PER_S, REQUESTS
 from ingest.selection import DERIVED_DIMENSIONS, Selection
 from ingest.store.database import Store
 
 RULES = "rules of this version"
+EARLIER_COLUMNS = [column.name for column in REQUESTS if column.name not in ("attributes", "flags", "upload_id")]
+NOT_READ = ("attributes",)  # long texts that no figure needs
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,16 @@ def analyze(
     frame, span = side.frame, side.span
     money = costs(frame, side.replica_hours, ledger=side.ledger, fleet=fleet, selection=selection)
     quality = _quality(store, side)
-    judged = judge(frame, objectives, start_ns=selection.start_ns, end_ns=selection.end_ns, replica_hours=side.hours)
+    defining = good_objectives(objectives)
+    judged = judge(
+        frame,
+        objectives,
+        start_ns=selection.start_ns,
+        end_ns=selection.end_ns,
+        replica_hours=side.hours,
+        fleet=fleet,
+        earlier=earlier_requests(store, selection, objectives, last_instant(frame)),
+    )
     if quality.grade == "D":
         judged = tuple(withheld(result) for result in judged)
     findings = diagnose(
@@ -104,17 +117,24 @@ def analyze(
         stages=stage_shares(frame),
         strata=strata(frame, objectives, last_instant(frame)),
         objectives=list(judged),
-        goodput=goodput(frame, good_objectives(objectives), span),
+        goodput=goodput(frame, defining, span),
         availability=availability(frame),
         throughput=throughput(frame, span),
         load=replace(
-            load(frame, span, objectives.settings, side.hours, mfu(frame, side.hours, fleet)),
+            load(
+                frame,
+                span,
+                objectives.settings,
+                side.hours,
+                mfu=mfu(frame, side.hours, fleet),
+                target=max((item.target for item in defining if item.target is not None), default=None),
+            ),
             roofline=roofline_lines(frame.filter(pl.col("status_class") == "ok"), side.hours, fleet),
         ),
         cache=cache(frame, money.saved_usd),
         findings=list(findings),
         costs=money,
-        comparison=None if other is None else _comparison(side, other, objectives),
+        comparison=None if other is None else _with_cost_steps(_comparison(side, other, objectives), side, other),
         definitions=definitions(),
         provenance=provenance(
             frame,
@@ -134,7 +154,7 @@ def measured(
     store: Store, selection: Selection, objectives: Objectives, prices: PriceBook, fleet: Fleet | None
 ) -> Measured:
     """The requests of a selection with all their figures, filtered by derived dimensions too."""
-    requests = store.requests(selection)
+    requests = store.requests(selection, [column.name for column in REQUESTS if column.name not in NOT_READ])
     calls = store.calls(selection)
     ledger = keep_ledger(requests, calls, prices)
     frame = measure(ledger.requests, objectives.settings)
@@ -147,6 +167,34 @@ def measured(
     return Measured(
         frame, calls, stored, hours, ledger, span_of(frame, selection.start_ns, selection.end_ns), selection
     )
+
+
+def earlier_requests(
+    store: Store, selection: Selection, objectives: Objectives, until: int | None
+) -> pl.DataFrame | None:
+    """Measured requests before a selection, as far back as the longest period of an objective; None if none is longer.
+
+    Prices are left out: an objective on cost has the budget of the selection alone.
+    """
+    periods = [item.period_s for item in objectives.items if item.period_s is not None and not _on_cost(item)]
+    if selection.start_ns is None or until is None or not periods:
+        return None
+    last = until + 1 if selection.end_ns is None else min(selection.end_ns, until + 1)
+    first = last - max(periods) * NS_PER_S
+    if first >= selection.start_ns:
+        return None
+    before = store.requests(selection.within(first, selection.start_ns), EARLIER_COLUMNS)
+    frame = measure(before, objectives.settings)
+    derived = grouped(pair for pair in selection.where if pair[0] in DERIVED_DIMENSIONS)
+    return frame.filter(matches(derived)) if derived else frame
+
+
+def _on_cost(item: Objective) -> bool:
+    return any("cost_pico" in condition.metric.needs for condition in item.conditions)
+
+
+def _with_cost_steps(comparison: Comparison, side: Measured, other: Measured) -> Comparison:
+    return replace(comparison, cost_steps=cost_steps(other.frame, side.frame))
 
 
 def _comparison(side: Measured, other: Measured, objectives: Objectives) -> Comparison:

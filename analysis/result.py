@@ -134,6 +134,8 @@ class Distribution:
     too_few: list[str]  # percentiles for which n is too small
     note: str | None
     curve: list[tuple[float, float]] = field(default_factory=list)  # (value, share within it), rising, at most 500
+    p95_with_failures: float | None = None  # a failed request counts as slower than all; null if that is the percentile
+    p99_with_failures: float | None = None
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,7 @@ class StageShare:
     mean_seconds_slowest_5_percent: float | None = None  # over requests above the E2E P95
     mean_seconds_bad: float | None = None  # over requests that break the objective of goodput
     share_bad: float | None = None
+    share_p99: float | None = None  # mean composition of the requests between the E2E P98.5 and P99.5
 
 
 @dataclass(frozen=True)
@@ -414,7 +417,86 @@ class Load:
     hours: list[HourCell]
     gpu_utilization: float | None
     mfu: float | None
+    knees: list[Knee] = field(default_factory=list)
+    saturation: Saturation | None = None
+    agents: AgentFigures | None = None
+    quality: list[QualityLine] = field(default_factory=list)
     roofline: list[RooflineLine] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Knee:
+    """Concurrency from which a figure rises faster: two straight lines over the points of `by_concurrency`."""
+
+    metric: str
+    statistic: str
+    concurrency: float
+    slope_before: float  # seconds per request running at once
+    slope_after: float
+
+
+@dataclass(frozen=True)
+class LoadBand:
+    """Minutes of about the same offered load."""
+
+    requests_per_second: float
+    minutes: int
+    good: int
+    bad: int
+    attainment: float | None
+    fitted: float | None  # never rising with the load
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """Offered load at which attainment falls below the target, from one selection: an observation, no load test."""
+
+    verdict: str  # estimated, holds (at every load seen), below (at every load seen), too_few
+    target: float | None
+    requests_per_second: float | None
+    interval: tuple[float, float | None] | None  # block bootstrap; the upper end is null where the range is too small
+    highest_seen: float | None  # mean offered load of the highest band
+    bands: list[LoadBand]
+    says: str
+
+
+@dataclass(frozen=True)
+class AgentFigures:
+    """Requests of several calls or of tools: what each step costs beside its work, and what that adds up to."""
+
+    n: int
+    calls_mean: float | None
+    calls_p95: float | None
+    tool_steps_mean: float | None
+    overhead_per_step_p50: float | None  # seconds
+    overhead_per_step_p95: float | None
+    overhead_p50: float | None  # accumulated over the request
+    overhead_p95: float | None
+    overhead_share: float | None  # of E2E
+
+
+@dataclass(frozen=True)
+class QualityLine:
+    """Quality beside cost and latency, per model, where the source carries a score."""
+
+    model: str | None
+    n: int
+    quality_mean: float | None
+    cost_mean_usd: float | None
+    e2e_p50: float | None
+    ttft_p50: float | None
+
+
+@dataclass(frozen=True)
+class CompatibleFigure:
+    """A figure as another tool defines it, from the same requests; never mixed with ours."""
+
+    tool: str
+    figure: str
+    unit: str
+    n: int
+    value: float | None
+    says: str
 
 
 @dataclass(frozen=True)
@@ -715,3 +797,4 @@ class AnalysisResult:
     definitions: list[Definition]
     provenance: Provenance
     notes: list[str] = field(default_factory=list)
+    compatible: list[CompatibleFigure] = field(default_factory=list)

@@ -16,7 +16,8 @@ from typing import Any
 
 import polars as pl
 
-from analysis.aggregates.error_budget import budget_spent, burn_rates, hourly
+from analysis.aggregates.blocks import BLOCK_NS, MIN_BLOCKS, interval_of, share_draws
+from analysis.aggregates.error_budget import budget_spent, burn_rates, hourly, period_budget
 from analysis.aggregates.objective_words import (
     bounds_of,
     clauses_of,
@@ -31,6 +32,7 @@ from analysis.aggregates.tally import Case, Scene, empty_tally, scene_of, tally
 from analysis.aggregates.verdicts import BAD, EXCLUDED, GOOD, UNKNOWN, last_instant, verdict_expr
 from analysis.aggregates.windows import span_of, window_bounds
 from analysis.dimensions import matches
+from analysis.fleet import Fleet
 from analysis.metrics.catalog import BY_ID
 from analysis.metrics.metric import Better, Unit
 from analysis.objectives import Objective, Objectives
@@ -47,6 +49,8 @@ def judge(
     start_ns: int | None = None,
     end_ns: int | None = None,
     replica_hours: pl.DataFrame | None = None,
+    fleet: Fleet | None = None,
+    earlier: pl.DataFrame | None = None,
 ) -> tuple[ObjectiveResult, ...]:
     """One result per objective, in the order given.
 
@@ -55,10 +59,12 @@ def judge(
         objectives: with the settings they are judged under.
         start_ns, end_ns: the range as selected; an open side ends with the data.
         replica_hours: for figures of the fleet; without them those are unknown.
+        fleet: the fleet file, for `mfu`.
+        earlier: measured requests before the range, for burn rates and budgets of a longer period.
     """
     span = span_of(frame, start_ns, end_ns)
     until = last_instant(frame)
-    case = Case(with_good(frame, objectives, until), objectives.settings, span, until, replica_hours)
+    case = Case(with_good(frame, objectives, until), objectives.settings, span, until, replica_hours, fleet, earlier)
     return tuple(_judge_one(case, item) for item in objectives.items)
 
 
@@ -108,10 +114,12 @@ def _judge_one(case: Case, item: Objective) -> ObjectiveResult:
     judged = [window for window in windows if window.verdict in (BREACHED, MET)]
     breached = [window for window in judged if window.verdict == BREACHED]
     verdict = UNKNOWN if counts["n_figure"] == 0 else _overall(judged, breached)
-    burns = burn_rates(scene.rows, item, case.span, case.until) if item.period_s is not None else []
+    burns = burn_rates(scene.history, item, case.span, case.until) if item.period_s is not None else []
     if verdict == MET and any(burn.firing for burn in burns):
         verdict = ENDANGERED
+    budget = period_budget(scene.history, item, case.span, case.until, burns)
     worst = _worst(item, breached or judged)
+    blocks = block_interval(scene.rows) if item.target is not None else None
     return ObjectiveResult(
         id=item.id,
         title=item.title,
@@ -127,7 +135,7 @@ def _judge_one(case: Case, item: Objective) -> ObjectiveResult:
         period=item.period,
         min_requests=item.min_requests,
         verdict=verdict,
-        sure=_overall_sure(verdict, judged, breached),
+        sure=_overall_sure(verdict, judged, breached) if keys else _both_sure(item, windows[0], blocks),
         good=counts[GOOD],
         bad=counts[BAD],
         unknown=counts[UNKNOWN],
@@ -146,6 +154,12 @@ def _judge_one(case: Case, item: Objective) -> ObjectiveResult:
         needed=requests_needed(item, verdict, worst),
         says=sentence(item, verdict, counts, len(judged), len(breached)),
         hours=hourly(scene.rows) if item.target is not None else [],
+        block_interval=blocks,
+        burn_exhausted_at=None if budget is None else budget.exhausted_at,
+        period_good=None if budget is None else budget.good,
+        period_bad=None if budget is None else budget.bad,
+        period_budget_spent=None if budget is None else budget.spent,
+        period_start=None if budget is None else budget.start,
     )
 
 
@@ -238,6 +252,23 @@ def _overall_sure(verdict: str, judged: list[WindowVerdict], breached: list[Wind
     if not known or verdict not in (BREACHED, MET, ENDANGERED):
         return None
     return any(known) if verdict == BREACHED else all(known)
+
+
+def _both_sure(item: Objective, window: WindowVerdict, blocks: Interval | None) -> bool | None:
+    """Sure only if the interval by blocks of ten minutes lies on the verdict's side too: incidents cluster."""
+    if not window.sure or blocks is None or item.target is None:
+        return window.sure
+    return blocks[0] >= item.target if window.verdict == MET else blocks[1] < item.target
+
+
+def block_interval(rows: pl.DataFrame) -> Interval | None:
+    """Interval of attainment by block bootstrap; None with fewer than 20 blocks of ten minutes."""
+    timed = rows.select("started_ns", "_verdict").filter(pl.col("_verdict").is_in([GOOD, BAD]))
+    blocks = timed.get_column("started_ns") // BLOCK_NS
+    if timed.is_empty() or blocks.null_count() or blocks.n_unique() < MIN_BLOCKS:
+        return None
+    verdict = timed.get_column("_verdict")
+    return interval_of(share_draws(verdict == GOOD, verdict == BAD, blocks))
 
 
 def _worst(item: Objective, windows: list[WindowVerdict]) -> WindowVerdict | None:

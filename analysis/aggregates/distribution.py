@@ -23,7 +23,15 @@ from analysis.result import Distribution, Interval
 PERCENTILES: dict[str, Fraction] = {"p50": Fraction(1, 2), "p95": Fraction(95, 100), "p99": Fraction(99, 100)}
 APART = ("ttft", "tpot", "e2e")  # drawn with streamed and unstreamed requests apart
 CURVE_POINTS = 200  # of the share within a value; below the cap of 500 that the result allows
-_BESIDE = ("status_class", "is_valid", "streaming", "generation_basis", "itl_basis", "vantage")  # read with any metric
+_BESIDE = (
+    "status_class",
+    "is_valid",
+    "is_failed",
+    "streaming",
+    "generation_basis",
+    "itl_basis",
+    "vantage",
+)  # read with any metric
 _STREAMING: tuple[tuple[bool | str | None, pl.Expr], ...] = (
     ("all", pl.lit(value=True)),
     (True, pl.col("streaming").fill_null(value=False)),
@@ -56,6 +64,7 @@ def distribution(rows: pl.DataFrame, metric: Metric, streaming: bool | str | Non
     too_few = [name for name, p in PERCENTILES.items() if 0 < n < needed_for_quantile(p)]
     valid = int(rows.get_column("is_valid").sum())
     served = int(rows.select((OK & pl.col("is_valid")).sum()).item())
+    failed = int(rows.select((pl.col("is_failed") & pl.col("is_valid")).sum()).item())
     return Distribution(
         metric=metric.id,
         title=metric.title,
@@ -71,6 +80,8 @@ def distribution(rows: pl.DataFrame, metric: Metric, streaming: bool | str | Non
         success_share=served / valid if valid else None,
         too_few=too_few,
         note=_note(known, metric, too_few),
+        p95_with_failures=_beside_failures(ordered, PERCENTILES["p95"], failed),
+        p99_with_failures=_beside_failures(ordered, PERCENTILES["p99"], failed),
         curve=curve(ordered) if metric in LATENCY and (streaming == "all" or metric.id in APART) else [],
     )
 
@@ -90,6 +101,12 @@ def curve(ordered: pl.Series) -> list[tuple[float, float]]:
 
 def _at(ordered: pl.Series, p: Fraction) -> float | None:
     return None if ordered.is_empty() else float(ordered.item(rank(p, ordered.len()) - 1))
+
+
+def _beside_failures(ordered: pl.Series, p: Fraction, failed: int) -> float | None:
+    """The percentile with every failed request slower than all others; None if it falls among them."""
+    position = rank(p, ordered.len() + failed)
+    return float(ordered.item(position - 1)) if position <= ordered.len() else None
 
 
 def _note(known: pl.DataFrame, metric: Metric, too_few: list[str]) -> str | None:

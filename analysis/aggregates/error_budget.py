@@ -76,11 +76,11 @@ def budget_spent(good: int, bad: int, target: Fraction | None) -> float | None:
     return float(bad / ((good + bad) * (1 - target)))
 
 
-def burn_rates(rows: pl.DataFrame, item: Objective, span: Span, until: int | None) -> list[BurnRate]:
+def burn_rates(history: pl.DataFrame, item: Objective, span: Span, until: int | None) -> list[BurnRate]:
     """Burn in each pair of windows that ends with the last arrival of the range.
 
     Args:
-        rows: requests in the objective's `where`, with column _verdict.
+        history: started_ns and _verdict of requests in the objective's `where`, before the range and in it.
         item: an objective with target and period.
         span: the range that is analyzed.
         until: last instant seen; the range may end later than the data.
@@ -92,7 +92,7 @@ def burn_rates(rows: pl.DataFrame, item: Objective, span: Span, until: int | Non
     found: list[BurnRate] = []
     for pair in burn_windows(period):
         factor = pair.factor(period)
-        long, short = (_burn(rows, end - length * NS_PER_S, end, target) for length in (pair.long_s, pair.short_s))
+        long, short = (_burn(history, end - length * NS_PER_S, end, target) for length in (pair.long_s, pair.short_s))
         firing = long is not None and short is not None and long > factor and short > factor
         found.append(BurnRate(f"{pair.long}/{pair.short}", factor, long, short, firing))
     return found
@@ -104,6 +104,51 @@ def _burn(rows: pl.DataFrame, start_ns: int, end_ns: int, target: Fraction) -> f
         (inside & (pl.col("_verdict") == "good")).sum(), (inside & (pl.col("_verdict") == "bad")).sum().alias("bad")
     ).row(0)
     return budget_spent(int(good), int(bad), target)
+
+
+@dataclass(frozen=True)
+class PeriodBudget:
+    """The budget over the last period; `start` is the first request counted, if it began later than the period."""
+
+    good: int
+    bad: int
+    spent: float | None
+    start: str | None
+    exhausted_at: str | None
+
+
+def period_budget(
+    history: pl.DataFrame, item: Objective, span: Span, until: int | None, burns: list[BurnRate]
+) -> PeriodBudget | None:
+    """The budget of the period that ends with the last arrival of the range; None without a period.
+
+    The forecast goes on at the burn rate of the longest window: what is left of the budget of a whole period, over
+    that rate. It is given only where the budget goes within one more period.
+
+    Args:
+        history: started_ns and _verdict of requests before the range and in it.
+        item: the objective.
+        span: the range that is analyzed.
+        until: last instant seen.
+        burns: as of the same instant, shortest window first.
+    """
+    target, period = item.target_exact, item.period_s
+    if target is None or period is None or until is None:
+        return None
+    end = until + 1 if span.end_ns is None else min(span.end_ns, until + 1)
+    inside = history.filter(pl.col("started_ns").is_between(end - period * NS_PER_S, end, closed="left"))
+    good, bad = (int((inside.get_column("_verdict") == name).sum()) for name in ("good", "bad"))
+    first = inside.get_column("started_ns").min()
+    spent = budget_spent(good, bad, target)
+    burn = next((rate.long for rate in reversed(burns) if rate.long is not None), None)
+    at: int | None = None
+    if spent is not None and isinstance(first, int) and burn:
+        gone = spent * min(1.0, (end - first) / (period * NS_PER_S))
+        left_s = max(0.0, 1 - gone) / burn * period
+        at = end + int(left_s * NS_PER_S) if left_s <= period else None
+    return PeriodBudget(
+        good, bad, spent, to_iso(first) if isinstance(first, int) else None, None if at is None else to_iso(at)
+    )
 
 
 def hourly(rows: pl.DataFrame) -> list[BurnPoint]:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import polars as pl
 
+from analysis.aggregates.device_limits import mfu
 from analysis.aggregates.exact import exact_sum
 from analysis.aggregates.figures import Figure
 from analysis.dimensions import Where
+from analysis.fleet import Fleet
 from analysis.metrics.metric import Metric
 
 HOUR_NS = 3_600_000_000_000
@@ -33,19 +35,19 @@ def replica_hours_of(
     return rows
 
 
-def fleet_figure(metric: Metric, requests: pl.DataFrame, hours: pl.DataFrame) -> Figure:
+def fleet_figure(metric: Metric, requests: pl.DataFrame, hours: pl.DataFrame, fleet: Fleet | None = None) -> Figure:
     """Value of a fleet metric over requests and the replica hours beside them; n counts requests with tokens.
 
-    `mfu` also needs the fleet file and is unknown here.
+    `mfu` needs the fleet file and is unknown without it.
     """
+    if metric.id == "mfu":
+        return Figure(requests.height, mfu(requests, hours, fleet), None)
     if metric.id == "gpu_utilization":
         busy, up = hours.select(
             exact_sum(pl.col("busy_s").filter(pl.col("up_s").is_not_null())).alias("busy"),
             exact_sum(pl.col("up_s").filter(pl.col("busy_s").is_not_null())).alias("up"),
         ).row(0)
         return Figure(requests.height, busy / up if up else None, None)
-    if metric.id != "gpu_cost_per_million_output_tokens":
-        return Figure(0, None, None)
     cost = hours["cost_pico" if "cost_pico" in hours.columns else "cost_usd"].drop_nulls()
     known = requests.filter(pl.col("output_tokens").is_not_null())
     tokens = known.select(exact_sum(pl.col("output_tokens") * pl.col("weight"))).item()

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import polars as pl
 
+from analysis.aggregates.agents import agent_figures, quality_lines
 from analysis.aggregates.exact import exact_mean, exact_sum
 from analysis.aggregates.figures import OK
 from analysis.aggregates.growth import growth
+from analysis.aggregates.knee import knees
+from analysis.aggregates.saturation import saturation
 from analysis.aggregates.statistics import quantile, quantile_expr
 from analysis.aggregates.verdicts import BAD, GOOD
 from analysis.aggregates.windows import Span
@@ -31,23 +34,32 @@ _READ = (
 
 
 def load(
-    frame: pl.DataFrame, span: Span, settings: Settings, hours: pl.DataFrame | None, mfu: float | None = None
+    frame: pl.DataFrame,
+    span: Span,
+    settings: Settings,
+    hours: pl.DataFrame | None,
+    *,
+    mfu: float | None = None,
+    target: float | None = None,
 ) -> Load:
     """All figures of load.
 
     Args:
+        target: attainment that good requests should reach, for the load at which they no longer do.
         hours: replica hours of the selection, with up_s and busy_s; None without any.
         mfu: from the fleet file, where there is one.
     """
+    agents, quality = agent_figures(frame), quality_lines(frame)
     frame = frame.select(_READ)
     timed = frame.filter(pl.col("started_ns").is_not_null() & pl.col("e2e_ns").is_not_null())
     running = with_concurrency(timed)
     mean, littles = _littles_law(timed, span)
+    points = _by_concurrency(running)
     return Load(
         mean_concurrency=mean,
         max_concurrency=None if running.is_empty() else round(running.get_column("concurrency").max()),  # type: ignore[arg-type]
         littles_law=littles,
-        by_concurrency=_by_concurrency(running),
+        by_concurrency=points,
         growth=growth(frame, settings),
         replicas=_replicas(frame, hours),
         batch_sizes=_batch_sizes(frame),
@@ -55,6 +67,10 @@ def load(
         hours=_hour_cells(frame),
         gpu_utilization=_utilization(hours),
         mfu=mfu,
+        knees=knees(points),
+        saturation=saturation(frame, target),
+        agents=agents,
+        quality=quality,
     )
 
 

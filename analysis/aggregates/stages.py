@@ -43,7 +43,9 @@ def stage_shares(frame: pl.DataFrame) -> list[StageShare]:
     slow = rows.filter(pl.col("e2e_ns") > limit)
     bad = rows.filter(pl.col("good_verdict") == BAD) if "good_verdict" in rows.columns else rows.clear()
     one_call = rows.filter((pl.col("llm_calls").fill_null(1) <= 1) & pl.col("ttft_ns").is_not_null())
-    whole, slowest, bads, first = (_seconds(part) for part in (rows, slow, bad, one_call))
+    low, high = (quantile(rows.get_column("e2e_ns"), p) for p in (0.985, 0.995))
+    near = rows.filter(pl.col("e2e_ns").is_between(low, high))
+    whole, slowest, bads, first, at_p99 = (_seconds(part) for part in (rows, slow, bad, one_call, near))
     ttft = one_call.select(exact_sum(pl.col("ttft_ns") / NS_PER_S)).item()
     found: list[StageShare] = []
     for stage in STAGES:
@@ -61,6 +63,7 @@ def stage_shares(frame: pl.DataFrame) -> list[StageShare]:
                 share_of_ttft=_ratio(first[stage], ttft) if stage in BEFORE_FIRST_TOKEN else None,
                 mean_seconds_slowest_5_percent=_ratio(slowest[stage], slow.height),
                 mean_seconds_bad=_ratio(bads[stage], bad.height),
+                share_p99=_ratio(at_p99[stage], at_p99["e2e"]),
                 share_bad=_ratio(bads[stage], bads["e2e"]),
             )
         )

@@ -18,6 +18,7 @@ from analysis.aggregates.fleet_figures import fleet_figure, replica_hours_of
 from analysis.aggregates.verdicts import BAD, EXCLUDED, GOOD, UNKNOWN, clause_flags, verdict_expr
 from analysis.aggregates.windows import Span, origin_of, window_bounds, window_index
 from analysis.dimensions import dimension, matches
+from analysis.fleet import Fleet
 from analysis.metrics.catalog import BY_ID
 from analysis.metrics.metric import Kind
 from analysis.objectives import Objective
@@ -38,6 +39,8 @@ class Case:
     span: Span
     until: int | None
     replica_hours: pl.DataFrame | None
+    fleet: Fleet | None = None
+    earlier: pl.DataFrame | None = None  # measured requests before the range, for budgets of a longer period
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ class Scene:
     span: Span
     origin_ns: int
     replica_hours: pl.DataFrame | None
+    fleet: Fleet | None
+    history: pl.DataFrame  # started_ns and _verdict of the requests before the range and in it
 
 
 def scene_of(case: Case, item: Objective) -> Scene:
@@ -62,7 +67,16 @@ def scene_of(case: Case, item: Objective) -> Scene:
     told = narrow(case.frame, *_BESIDE, matches(item.where), *extra, *_figures(item))
     rows = told.filter(matches(item.where)).with_columns(extra)
     hours = None if case.replica_hours is None else replica_hours_of(case.replica_hours, item.where, None, None)
-    return Scene(rows, case.span, origin, hours)
+    return Scene(rows, case.span, origin, hours, case.fleet, _history(case, item, rows))
+
+
+def _history(case: Case, item: Objective, rows: pl.DataFrame) -> pl.DataFrame:
+    told = rows.select("started_ns", "_verdict")
+    if case.earlier is None or item.period_s is None:
+        return told
+    verdict = verdict_expr(item, case.settings, case.until).alias("_verdict")
+    before = case.earlier.filter(matches(item.where)).with_columns(verdict).select("started_ns", "_verdict")
+    return pl.concat([before, told])
 
 
 def _figures(item: Objective) -> list[pl.Expr]:
@@ -140,7 +154,7 @@ def _add_fleet_figure(scene: Scene, item: Objective, key: dict[str, Any], row: d
     if key.get("_window") is not None and item.window_s is not None:
         start, end = window_bounds(key["_window"], item.window_s, scene.origin_ns)
     where = ((item.per, (str(key["_of"]),)),) if item.per and key.get("_of") is not None else ()
-    found = fleet_figure(BY_ID[item.metric], rows, replica_hours_of(hours, where, start, end))
+    found = fleet_figure(BY_ID[item.metric], rows, replica_hours_of(hours, where, start, end), scene.fleet)
     row |= {"n": found.n, "value": found.value, "n_figure": found.n if found.value is not None else 0}
 
 

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from analysis.aggregates.attainment import judge
 from analysis.analyze import analyze
+from analysis.metrics.measure import measure
 from analysis.objectives import Objectives, default_objectives, read_objectives
 from analysis.prices import default_prices
 from analysis.result import AnalysisResult
@@ -149,3 +151,29 @@ def test_a_breach_has_findings_and_a_healthy_service_none(store: Store) -> None:
     assert result(store).findings == []
     read = read_objectives("objectives: [{id: q, metric: ttft, threshold: 100ms, target: 95%}]")
     assert {finding.objective for finding in result(store, objectives=read).findings} == {"q"}
+
+
+def test_budgets_of_a_longer_period_look_back_before_the_week(store: Store) -> None:
+    read = read_objectives(
+        "objectives: [{id: t, metric: ttft, threshold: 1s, target: 90%, period: 28d, min_requests: 5}]"
+    )
+    day = 86_400
+    for first, ttft, n in ((0, 500, 30), (-day, 5000, 10), (-29 * day, 5000, 99)):
+        rows = [request(first + i, at_s=first + i * 60, ttft_ms=ttft, tpot_ms=1) for i in range(n)]
+        store.append("requests", frame(rows))
+    found = result(store, week_selection("2026-W10", "UTC"), read).objectives[0]
+    assert (found.good, found.bad, found.verdict, found.budget_spent) == (30, 0, "met", 0.0)
+    assert (found.period_good, found.period_bad, found.period_start) == (30, 10, "2026-03-01T00:00:00Z")
+    assert found.period_budget_spent == 2.5
+
+
+def test_a_breach_that_comes_in_bursts_is_less_sure() -> None:
+    read = read_objectives("objectives: [{id: t, metric: ttft, threshold: 1s, target: 95%}]")
+
+    def judged(bad: list[int]) -> tuple[str, bool | None]:
+        rows = [request(i, at_s=i * 30, ttft_ms=5000 if i in bad else 500, tpot_ms=1) for i in range(4000)]
+        found = judge(measure(frame(rows)), read)[0]
+        return found.verdict, found.sure
+
+    assert judged(list(range(0, 4000, 15))) == ("breached", True)  # 267 spread evenly
+    assert judged(list(range(100, 367))) == ("breached", False)  # the same number in one incident

@@ -40,6 +40,8 @@ def test_percentiles_of_eight_requests_are_requests_that_occurred() -> None:
             (31.0, 0.875),
             (39.7, 1.0),
         ],
+        p95_with_failures=39.7,
+        p99_with_failures=39.7,
     )
 
 
@@ -58,6 +60,13 @@ def test_streamed_unstreamed_and_unknown_are_rows_of_their_own() -> None:
         (False, 1, 0.3, 1.0),
         (None, 1, 0.5, 1.0),
     ]
+
+
+def test_failures_count_as_slower_than_all_beside_the_plain_percentile() -> None:
+    rows = [request(i, e2e_ms=10 * (i + 1), status="error" if i >= 97 else "ok") for i in range(100)]
+    line = distribution(measure(frame(rows)), BY_ID["e2e"])
+    assert (line.p95, line.p95_with_failures) == (0.93, 0.95)
+    assert (line.p99, line.p99_with_failures) == (0.97, None)  # three of a hundred failed
 
 
 def test_the_six_latencies_are_always_told_and_stages_only_where_measured() -> None:

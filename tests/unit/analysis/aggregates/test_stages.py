@@ -35,6 +35,13 @@ def test_the_slowest_five_percent_lie_above_p95() -> None:
     assert shares["decode"].share_slowest_5_percent == 0.1
 
 
+def test_the_request_at_p99_is_composed_of_its_neighbours() -> None:
+    rows = [request(i, e2e_ms=1000 + i, decode_ms=1000 + i) for i in range(980)]
+    rows += [request(2000 + i, e2e_ms=5000 + i, queue_ms=4000, decode_ms=1000 + i) for i in range(20)]
+    shares = {s.stage: s.share_p99 for s in stage_shares(measure(frame(rows)))}
+    assert shares["queue"] == pytest.approx(4000 / 5009.0, rel=1e-3)  # ranks 985 to 995
+
+
 def test_without_a_request_above_p95_there_is_no_such_share() -> None:
     shares = stage_shares(measure(frame([request(1, e2e_ms=1000, decode_ms=1000)])))
     assert [s.share_slowest_5_percent for s in shares] == [None, None]
