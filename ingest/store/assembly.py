@@ -11,7 +11,15 @@ from dataclasses import dataclass
 
 import duckdb
 
-from ingest.store import assembly_calls, assembly_rows, assembly_stages, assembly_tree, assembly_who, span_judgement
+from ingest.store import (
+    assembly_calls,
+    assembly_rows,
+    assembly_stages,
+    assembly_tree,
+    assembly_twins,
+    assembly_who,
+    span_judgement,
+)
 
 BUCKET_SPANS = 1_500_000  # spans assembled at once: some 1.5 GB
 
@@ -46,6 +54,7 @@ def assemble_pending(cursor: duckdb.DuckDBPyConnection) -> Made:
             part.build(cursor)
         written = assembly_rows.build(cursor)
         requests, calls = requests + written[0], calls + written[1]
+    assembly_twins.mark(cursor)
     cursor.execute("DELETE FROM pending_traces")
     return Made(n_traces, requests, calls, n_traces - requests)
 

@@ -78,6 +78,8 @@ def _totals(cursor: duckdb.DuckDBPyConnection) -> None:
         SELECT node.r, node.t, node.depth, false AS is_engine, node.st, node.en, node.s, node.emitter FROM as_span AS node JOIN spans ON spans.rowid = node.r
         WHERE node.t NOT IN (SELECT t FROM as_total WHERE coalesce(input_tokens, output_tokens) IS NOT NULL)
             AND (node.cls IN ('container', 'gateway') OR node.cls IS NULL)
+            -- a wrapper of the AI SDK has a call below it; where it has none, that one was told in another trace
+            AND NOT (node.emitter = 'ai_sdk' AND node.t NOT IN (SELECT t FROM as_total))
             AND coalesce(input_tokens::VARCHAR, output_tokens::VARCHAR, usage_langfuse, usage_mlflow, usage_litellm) IS NOT NULL""")
     keep = "r, t, depth, is_engine, st, en, s"
     around = f"SELECT {', '.join(f'around.{name}' for name in keep.split(', '))}, spans.* FROM as_around AS around JOIN spans ON spans.rowid = around.r"
@@ -90,7 +92,7 @@ def _traits(cursor: duckdb.DuckDBPyConnection) -> None:
     """What the tree itself tells of a trace."""
     cursor.execute("""CREATE OR REPLACE TEMP TABLE as_trait AS
         SELECT node.t, count(*) FILTER (node.cls = 'tool' AND NOT in_tool) AS tool_calls,
-            bool_or(node.p IS NOT NULL AND node.pr IS NULL AND node.r > 0) AS has_orphan,
+            bool_or(node.p IS NOT NULL AND node.pr IS NULL AND node.r >= 0) AS has_orphan,
             coalesce(bool_or(node.st < parent_st - 1000), false) AS is_skewed,
             coalesce(bool_or(node.cls = 'call' AND node.near = 'call'), false) AS is_nested,
             coalesce(bool_or(node.cls IN ('retrieval', 'rerank', 'guardrail', 'tool', 'postprocess', 'queue', 'prefill', 'decode')
