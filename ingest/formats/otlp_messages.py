@@ -26,6 +26,17 @@ LONGEST_NS = 24 * 3600 * NS_PER_S  # longer is the mark of an unset start
 EARLIEST_NS = 1_420_070_400 * NS_PER_S  # 2015-01-01
 
 
+_NAMES = {
+    "string_value": "stringValue",
+    "bool_value": "boolValue",
+    "int_value": "intValue",
+    "double_value": "doubleValue",
+    "array_value": "arrayValue",
+    "kvlist_value": "kvlistValue",
+    "bytes_value": "bytesValue",
+}
+
+
 class _Span(msgspec.Struct, rename="camel"):
     """What the check of a JSON span reads."""
 
@@ -52,7 +63,7 @@ _JSON_BODY = msgspec.json.Decoder(_Body, strict=False)
 
 
 def read_protobuf(body: bytes) -> Iterator[RawSpan | RawReject]:
-    """Spans of a protobuf body; attribute values as text, lists and maps as JSON text.
+    """Spans of a protobuf body; attribute values as text, lists and maps as the JSON of OTLP.
 
     Raises:
         UnreadableInput: the bytes are no such message.
@@ -150,27 +161,34 @@ def _attributes(pairs: Any) -> dict[str, str]:
         if kind == "string_value":
             found[pair.key] = pair.value.string_value
         elif kind is not None:
-            found[pair.key] = _text(_value(pair.value, kind))
+            found[pair.key] = _text(pair.value, kind)
     return found
 
 
-def _value(value: AnyValue, kind: str | None = None) -> Any:
-    kind = kind or value.WhichOneof("value")
-    if kind is None:
-        return None
+def _text(value: AnyValue, kind: str) -> str:
+    """A value as text, told as OTLP JSON tells it: lists and maps are its arrayValue and kvlistValue."""
+    told = _told(value, kind)
+    return told if isinstance(told, str) else json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+
+
+def _told(value: AnyValue, kind: str) -> Any:
     if kind == "array_value":
-        return [_value(item) for item in value.array_value.values]
+        return {"values": [_named(item) for item in value.array_value.values]}
     if kind == "kvlist_value":
-        return {pair.key: _value(pair.value) for pair in value.kvlist_value.values}
+        pairs = value.kvlist_value.values
+        return {"values": [{"key": pair.key, "value": _named(pair.value)} for pair in pairs]}
     if kind == "bytes_value":
         return base64.b64encode(value.bytes_value).decode()
     return getattr(value, kind)
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+def _named(value: AnyValue) -> dict[str, Any]:
+    """A value under the name of its kind; 64-bit integers are text there."""
+    kind = value.WhichOneof("value")
+    if kind is None:
+        return {}
+    told = _told(value, kind)
+    return {_NAMES[kind]: str(told) if kind == "int_value" else told}
 
 
 def _json_reason(span: _Span) -> str | None:

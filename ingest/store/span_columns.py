@@ -277,7 +277,7 @@ MACROS: tuple[str, ...] = (
     """CREATE OR REPLACE TEMP MACRO blob_hex(x, n) AS CASE WHEN octet_length(TRY(from_base64(rpad(x, n // 8 * 12, '=')))) = n
         THEN lower(hex(TRY(from_base64(rpad(x, n // 8 * 12, '='))))) END""",
     """CREATE OR REPLACE TEMP MACRO plain_json(x) AS CASE WHEN starts_with(x, '{"values":') THEN
-        CAST(to_json(list_transform(json_extract(x, '$.values[*]'), lambda v: v ->> '$.*')) AS VARCHAR)
+        CAST(to_json(list_transform(json_extract(x, '$.values[*]'), lambda v: (v ->> '$.*')[1])) AS VARCHAR)
         ELSE coalesce(CAST(to_json(x) AS VARCHAR), 'null') END""",
     """CREATE OR REPLACE TEMP MACRO rest_json(rest, keys, vals) AS '{' || array_to_string(
         list_transform(rest, lambda place, i: keys[i] || plain_json(vals[place])), ',') || '}'""",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import sys
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
@@ -18,6 +20,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
 from tests.support.server import client, put
+from tests.support.shared import shared
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -169,15 +172,66 @@ def test_what_was_acknowledged_survives_a_stop_before_the_batch(tmp_path: Path) 
         assert summary_of(service, 1)["requests"] == 1
 
 
+def wait_for_spans(service: TestClient, accepted: int) -> None:
+    """Until the live upload says that so many spans are in the store."""
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        uploads = service.get("/api/v1/uploads").json()["uploads"]
+        if sum(upload["read"] or 0 for upload in uploads) >= accepted:
+            return
+        time.sleep(0.05)
+
+
+def rows_of(service: TestClient) -> list[dict[str, Any]]:
+    """All requests, without what tells how they came in."""
+    rows = service.get("/api/v1/requests", params={"limit": 1000}).json()["requests"]
+    told = [{k: v for k, v in row.items() if k not in ("upload_id", "source")} for row in rows]
+    return sorted(told, key=lambda row: str(row["request_key"]))
+
+
 def test_live_spans_in_any_order_make_the_same_request_as_the_file(tmp_path: Path) -> None:
     child = GOOD_SPAN | {"spanId": "3132333435363738", "parentSpanId": GOOD_SPAN["spanId"], "name": "tool"}
     with client(tmp_path / "file") as service:
         put(service, "trace.json", json_body(GOOD_SPAN, child))
-        (of_file,) = service.get("/api/v1/requests").json()["requests"]
+        of_file = rows_of(service)
     with client(tmp_path / "live") as service:
-        for span in (child, GOOD_SPAN):
+        for number, span in enumerate((child, GOOD_SPAN), 1):
             service.post("/v1/traces", content=json_body(span), headers={"content-type": JSON})
-            time.sleep(0.2)
-        summary_of(service, 1)
-        (live,) = service.get("/api/v1/requests").json()["requests"]
-    assert {k: v for k, v in live.items() if k != "upload_id"} == {k: v for k, v in of_file.items() if k != "upload_id"}
+            wait_for_spans(service, number)
+        live = rows_of(service)
+    assert (len(of_file), live) == (1, of_file)
+
+
+def test_samples_sent_live_give_the_rows_of_their_files(tmp_path: Path) -> None:
+    folder = shared("samples/otlp")
+    bodies = [path.read_bytes() for path in sorted(folder.glob("*.json")) if path.name != "expected.json"]
+    with client(tmp_path / "file") as service:
+        spans = sum(put(service, f"{number}.json", body)["read"] for number, body in enumerate(bodies))
+        of_files = rows_of(service)
+    seen = {}
+    for media, sent in ((JSON, bodies), (PROTOBUF, [as_protobuf(body) for body in bodies])):
+        with client(tmp_path / media.replace("/", "-")) as service:
+            for body in sent:
+                assert service.post("/v1/traces", content=body, headers={"content-type": media}).status_code == 200
+            wait_for_spans(service, spans)
+            seen[media] = rows_of(service)
+    assert len(of_files) > 40
+    assert seen == {JSON: of_files, PROTOBUF: of_files}
+
+
+def as_protobuf(body: bytes) -> bytes:
+    """A JSON body as protobuf: ids are hex in the one and bytes in the other."""
+
+    def with_bytes(value: Any) -> Any:
+        if isinstance(value, list):
+            return [with_bytes(item) for item in value]
+        if isinstance(value, dict):
+            ids = ("traceId", "spanId", "parentSpanId")
+            return {
+                k: base64.b64encode(bytes.fromhex(v)).decode() if k in ids and isinstance(v, str) else with_bytes(v)
+                for k, v in value.items()
+            }
+        return value
+
+    message = ParseDict(with_bytes(json.loads(body)), ExportTraceServiceRequest(), ignore_unknown_fields=True)
+    return bytes(message.SerializeToString())
