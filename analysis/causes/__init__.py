@@ -1,1 +1,0 @@
-"""From judged objectives to findings: window, stage, segment, cause, what to do."""

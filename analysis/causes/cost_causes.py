@@ -12,6 +12,7 @@ from math import factorial
 
 import polars as pl
 
+from analysis.aggregates.statistics import quantile
 from analysis.causes.candidates.candidate import Candidate
 from analysis.causes.figures import mean, number, weighted_mean
 from analysis.causes.goal import Goal, population
@@ -248,7 +249,7 @@ def _of_capacity(scene: Scene, goal: Goal, batch: float) -> dict[str, float]:
     """Mean batch while busy against the largest batches that the same replicas have held."""
     if not scene.rows.has("batch_size"):
         return {}
-    held = number(scene.rows.frame.filter(_of(scene, goal))["batch_size"].quantile(0.99))
+    held = number(quantile(scene.rows.frame.filter(_of(scene, goal))["batch_size"], 0.99))
     return {"batch_of_capacity": batch / held} if held > 0 else {}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from analysis.aggregates.statistics import quantile
 from analysis.causes.explain import Explained, Explanation, Investigation
 from analysis.causes.figures import known, mean, number, weighted_mean
 from analysis.causes.scene import Scene
@@ -102,7 +103,7 @@ def _tokens(scene: Scene) -> dict[str, Fact]:
         total = number(inside["input_tokens"].sum())
         facts["cached_ratio"] = number(inside["cached_input_tokens"].sum()) / total if total else None
     if rows.has("kv_cache_usage"):
-        facts["kv_p90"] = known(scene.inside["kv_cache_usage"].quantile(0.9))
+        facts["kv_p90"] = quantile(scene.inside["kv_cache_usage"], 0.9)
     if rows.has("preemptions"):
         now, before = (known((frame["preemptions"] > 0).mean()) for frame in (scene.inside, scene.normal))
         facts["preempted_share"] = now
@@ -116,7 +117,7 @@ def _tokens(scene: Scene) -> dict[str, Fact]:
         )
         facts["offline_token_share"] = number(sums["offline"][0]) / max(number(sums["all"][0]), 1.0)
     if rows.has("itl_max_ns") and normal.height:
-        now, before = (known(frame["t_itl_max"].quantile(0.95)) for frame in (inside, normal))
+        now, before = (quantile(frame["t_itl_max"], 0.95) for frame in (inside, normal))
         facts["itl_growth"] = (now or 0.0) / max(before or 0.0, 1e-9)
     return facts
 
@@ -230,7 +231,7 @@ def _of_bad(bad: pl.DataFrame, scene: Scene) -> dict[str, Fact]:
         return facts
     rows = scene.rows
     if rows.has("batch_size"):
-        facts["batch_p50"] = known(bad["batch_size"].median())
+        facts["batch_p50"] = quantile(bad["batch_size"], 0.5)
     if rows.has("input_tokens"):
         facts["long_input_share"] = known((bad["uncached"] >= LONG_INPUT).mean())
     if rows.has("output_tokens"):
@@ -289,5 +290,5 @@ def _per_token(entry: Explained, scene: Scene) -> dict[str, Fact]:
     facts["tpot_context_r2"] = number(found["context"][0]) ** 2
     small = rows.filter(pl.col("batch_size") <= SMALL_BATCH)
     if small.height >= MIN_N and entry.goal.threshold is not None and entry.goal.metric == "tpot":
-        facts["tpot_small_batch_over_limit"] = number(small["m_tpot"].median()) > entry.goal.threshold
+        facts["tpot_small_batch_over_limit"] = number(quantile(small["m_tpot"], 0.5)) > entry.goal.threshold
     return facts

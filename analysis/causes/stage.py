@@ -15,9 +15,11 @@ from math import factorial
 
 import polars as pl
 
+from analysis.aggregates.statistics import quantile, quantile_expr
 from analysis.causes.goal import Goal
 from analysis.causes.rows import ENGINE, Rows
 from analysis.causes.settings import CauseSettings
+from ingest.schema import STAGES
 
 STRATUM = ("model", "input_bucket", "cache_state", "output_bucket")
 COARSE = ("model", "input_bucket")
@@ -68,7 +70,7 @@ def _tail(frame: pl.DataFrame, share: float) -> pl.DataFrame:
     timed = frame.filter(pl.col("value").is_not_null() & pl.col("ok"))
     if timed.height == 0:
         return timed
-    limit = timed["value"].quantile(share, interpolation="higher")
+    limit = quantile(timed["value"], share)
     return timed.filter(pl.col("value") >= limit)
 
 
@@ -91,12 +93,12 @@ def leading_stage(excess: Excess) -> str | None:
 
 def normals(normal: pl.DataFrame, rows: Rows) -> Normals:
     """Median seconds per stage and stratum, finest table first; the last has one row."""
-    stages = [name for name in normal.columns if name.startswith("t_") and name != "t_itl_max"]
+    stages = [f"t_{stage}" for stage in STAGES if rows.has(f"{stage}_ns")]
     tables = []
     for keys in (STRATUM, COARSE, ()):
         known = tuple(key for key in keys if key in rows.dimensions)
         ok = normal.lazy().filter(pl.col("ok"))
-        medians = [pl.col(stage).median().alias(f"n_{stage}") for stage in stages]
+        medians = [quantile_expr(stage, 0.5).alias(f"n_{stage}") for stage in stages]
         if known:
             table = (
                 ok.group_by(known)

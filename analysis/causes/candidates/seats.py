@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from analysis.aggregates.statistics import quantile
 from analysis.causes.candidates.candidate import Candidate
 from analysis.causes.scene import Scene
 from analysis.causes.settings import CauseSettings
@@ -38,19 +39,19 @@ def _limit(
     scene: Scene, inside: pl.DataFrame, normal: pl.DataFrame, of: tuple[str | None, str], *, settings: CauseSettings
 ) -> Candidate | None:
     unit, name = of
-    usual_wait, usual_batch = normal["t_queue"].quantile(0.95), normal["batch_size"].quantile(0.99)
+    usual_wait, usual_batch = quantile(normal["t_queue"], 0.95), quantile(normal["batch_size"], 0.99)
     if usual_wait is None or usual_batch is None or usual_batch <= 0:
         return None
     waiting = inside.filter((pl.col("t_queue") > max(WAITED * usual_wait, FLOOR_S)) & (pl.col("batch_size") > 0))
     if waiting.height < settings.min_support or waiting.height < 0.02 * inside.height:
         return None
-    ceiling = float(waiting["batch_size"].quantile(0.9) or 0.0)
+    ceiling = quantile(waiting["batch_size"], 0.9) or 0.0
     if ceiling > settings.seats * usual_batch:
         return None
-    memory = waiting["kv_cache_usage"].quantile(0.9) if scene.rows.has("kv_cache_usage") else None
+    memory = quantile(waiting["kv_cache_usage"], 0.9) if scene.rows.has("kv_cache_usage") else None
     if memory is not None and memory >= settings.memory_free:
         return None
-    waited = waiting["t_queue"].median()
+    waited = quantile(waiting["t_queue"], 0.5)
     multiplier = usual_batch / max(ceiling, 1.0) * ROOM
     pools = waiting["pool"].cast(pl.String).value_counts()
     reach = {str(pool): multiplier for pool, count in pools.iter_rows() if count >= settings.min_support}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from analysis.aggregates.statistics import quantile, quantile_expr
 from analysis.causes.candidates.candidate import Candidate, named
 from analysis.causes.candidates.work import Offered
 from analysis.causes.figures import number
@@ -54,7 +55,7 @@ def _ratios(scene: Scene, work: Offered, unit: str) -> pl.DataFrame:
     normal, inside = (
         frame.lazy().filter(usable).select(**chosen).drop_nulls("unit") for frame in (scene.normal, scene.inside)
     )
-    usual = normal.group_by("model", "batch").agg(usual=pl.col("per_token").median(), seen=pl.len())
+    usual = normal.group_by("model", "batch").agg(usual=quantile_expr("per_token", 0.5), seen=pl.len())
     usual = usual.filter(pl.col("seen") >= 20).drop("seen")
 
     def low(frame: pl.LazyFrame, name: str) -> pl.LazyFrame:
@@ -62,7 +63,7 @@ def _ratios(scene: Scene, work: Offered, unit: str) -> pl.DataFrame:
         return (
             frame.join(usual, on=["model", "batch"])
             .group_by("unit", "model")
-            .agg(ratio.quantile(0.25).alias(name), n=pl.len())
+            .agg(quantile_expr(ratio, 0.25).alias(name), n=pl.len())
         )
 
     now, before = low(inside, "now"), low(normal, "before").rename({"n": "n_before"})
@@ -76,7 +77,7 @@ def _ratios(scene: Scene, work: Offered, unit: str) -> pl.DataFrame:
     )
     peers = []
     for name, model in table.select("unit", "model").iter_rows():
-        others = table.filter((pl.col("model") == model) & (pl.col("unit") != name))["ratio"].median()
+        others = quantile(table.filter((pl.col("model") == model) & (pl.col("unit") != name))["ratio"], 0.5)
         peers.append(others)
     return table.with_columns(peers=pl.Series(peers, dtype=pl.Float64))
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from analysis.aggregates.statistics import quantile_expr
 from analysis.causes.candidates.candidate import Candidate
 from analysis.causes.figures import mean, number, weighted_mean
 from analysis.causes.scene import Scene
@@ -75,7 +76,7 @@ def _rates(scene: Scene) -> tuple[dict[str, float], dict[str, float]]:
     ok = scene.normal.lazy().filter(pl.col("ok")).with_columns(asked=model)
     batch = pl.col("batch_size").clip(lower_bound=1.0) if scene.rows.batch_basis else pl.lit(8.0)
     prefill = ok.filter(pl.col("uncached") > LONG_PROMPT).group_by("asked")
-    alpha = prefill.agg(rate=(pl.col("t_prefill") / pl.col("uncached")).quantile(0.1)).collect()
+    alpha = prefill.agg(rate=quantile_expr(pl.col("t_prefill") / pl.col("uncached"), 0.1)).collect()
     decode = ok.filter(pl.col("output_tokens") > 0).group_by("asked")
     beta = decode.agg(rate=(pl.col("t_decode") / batch).sum() / pl.col("output_tokens").sum()).collect()
     alphas = {str(name): float(rate) for name, rate in alpha.iter_rows() if rate and name is not None}
