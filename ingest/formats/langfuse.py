@@ -27,7 +27,6 @@ _CAMEL = re.compile(r"(?<=[a-z])([A-Z])")
 _CACHE_READ = ("input_cache_read", "input_cached_tokens", "cache_read_input_tokens", "prompt_details.cache_read")
 _CACHE_WRITE = ("input_cache_creation", "cache_creation_input_tokens", "input_cache_write")
 _REASONING = ("output_reasoning_tokens", "completion_details.reasoning", "output_reasoning")
-_INSIDE = ("prompt_details.", "completion_details.")  # parts that the total already holds
 
 
 @dataclass

@@ -1,0 +1,71 @@
+"""Request metrics of the serving simulators Vidur and Sarathi.
+
+Input: CSV with `request_scheduling_delay`, `request_e2e_time`, `prefill_e2e_time`, token counts; seconds.
+Output: RawRequest, seen at the (simulated) server. No wall time exists: arrivals are gaps, kept beside.
+Source: format page, 2 (from the specification). The end of the prefill is the first token; what lies between
+scheduling delay and it is prefill, what follows is decode; restarts are preemptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ingest.formats import values as v
+from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
+from ingest.formats.csv_rows import csv_rows
+from ingest.formats.request_rows import Times, checked, extra, timed
+
+COLUMNS = {"request_scheduling_delay", "request_e2e_time"}
+
+
+def sniff(head: Head) -> float:
+    return 0.96 if set(head.columns) >= COLUMNS else 0.0
+
+
+def read(source: Source, head: Head) -> Iterator[RawRow]:
+    for row in csv_rows(source, head.delimiter):
+        if isinstance(row, RawReject):
+            yield row
+        else:
+            yield checked(_columns(row.value), line=row.line, offset=None, raw=row.text)
+
+
+def _columns(row: Mapping[str, str]) -> dict[str, Any]:
+    e2e, queue, first = (
+        v.duration_ns(row.get(name), "s")
+        for name in ("request_e2e_time", "request_scheduling_delay", "prefill_e2e_time")
+    )
+    tokens_out = v.integer(row.get("request_num_decode_tokens"))
+    is_split = first is not None and queue is not None and e2e is not None and queue <= first <= e2e
+    times = Times(
+        e2e_ns=e2e,
+        ttft_ns=first,
+        output_tokens=tokens_out,
+        is_served=True,
+        stages={
+            "queue_ns": queue,
+            "prefill_ns": first - queue if is_split and first is not None and queue is not None else None,
+            "decode_ns": e2e - first if is_split and e2e is not None and first is not None else None,
+        },
+    )
+    made = timed(times, "ok")
+    return made | {
+        "flags": [*made["flags"], "simulated"],
+        "vantage": "server",
+        "status_class": "ok",
+        "request_id": v.text(row.get("Request Id")),
+        "input_tokens": v.integer(row.get("request_num_prefill_tokens")),
+        "output_tokens": tokens_out,
+        "preemptions": v.real(row.get("request_num_restarts")),
+        "attributes": extra(inter_arrival_ns=v.duration_ns(row.get("request_inter_arrival_delay"), "s")),
+    }
+
+
+FORMAT = Format(
+    name="vidur",
+    title="Vidur and Sarathi request metrics",
+    says="simulated requests with queue, prefill and decode, no times of day",
+    sniff=sniff,
+    reader=RowReader(read),
+)
