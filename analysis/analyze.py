@@ -16,6 +16,7 @@ from analysis.aggregates.availability import availability
 from analysis.aggregates.cache import cache
 from analysis.aggregates.capacity import fleet_hours
 from analysis.aggregates.comparison import compare
+from analysis.aggregates.compatible import compatible_figures
 from analysis.aggregates.cost import costs
 from analysis.aggregates.cost_change import cost_steps
 from analysis.aggregates.device_limits import mfu, roofline_lines
@@ -147,6 +148,7 @@ def analyze(
             command=command,
         ),
         notes=_notes(side),
+        compatible=compatible_figures(frame, defining),
     )
 
 

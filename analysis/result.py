@@ -607,6 +607,7 @@ class CostRow:
     cost_per_1k_good_usd: str | None = None
     gpu_used_usd: str | None = None  # its share of the replicas' busy time
     gpu_usd: str | None = None  # its share of the whole bill for replicas, idle time included
+    others: int = 0  # how many values a row stands for that sums up the end of a long table
 
 
 @dataclass(frozen=True)

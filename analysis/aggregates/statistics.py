@@ -61,6 +61,27 @@ def quantile_expr(column: str | pl.Expr, p: float | Fraction) -> pl.Expr:
     return values.sort().get(position, null_on_oob=True)
 
 
+def interpolated(values: pl.Series, p: float) -> float | None:
+    """The quantile as numpy, vLLM bench and AIPerf print it, between two values; for their figures alone, never ours."""
+    known = values.drop_nulls().sort()
+    if known.is_empty():
+        return None
+    position = p * (known.len() - 1)
+    low = math.floor(position)
+    below, above = float(known.item(low)), float(known.item(min(low + 1, known.len() - 1)))
+    return below + (above - below) * (position - low)
+
+
+def weighted_quantile(values: pl.Series, weights: pl.Series, p: float | Fraction) -> float | None:
+    """The smallest value at or below which a share p of whole-number weights lies; None without any weight."""
+    table = pl.DataFrame({"value": values, "weight": weights}).filter(pl.col("weight") > 0).drop_nulls().sort("value")
+    if table.is_empty():
+        return None
+    reached = table.get_column("weight").cast(pl.Int64).cum_sum()
+    position = (reached < rank(p, int(reached.item(-1)))).sum()
+    return float(table.get_column("value").item(int(position)))
+
+
 @lru_cache(maxsize=65_536)
 def quantile_ranks(n: int, p: Fraction) -> tuple[int | None, int | None]:
     """Ranks (from 1) of the order statistics that hold the p-quantile with 95 %; None where n is too small for a side.

@@ -13,6 +13,7 @@ from analysis.aggregates.statistics import (
     beta_cdf,
     binomial_cdf,
     clopper_pearson,
+    interpolated,
     needed_for_quantile,
     needed_for_share,
     quantile,
@@ -21,6 +22,7 @@ from analysis.aggregates.statistics import (
     quantile_ranks,
     rank,
     share_interval,
+    weighted_quantile,
     wilson,
 )
 
@@ -129,3 +131,17 @@ def test_intervals_hold_the_truth_in_95_of_100_simulated_weeks() -> None:
     kept = (draws <= truth).sum(axis=1)
     inside = [low <= 0.95 <= high for low, high in (wilson(int(k), 400) or (1.0, 0.0) for k in kept)]
     assert 0.94 <= sum(inside) / 2000 <= 0.96
+
+
+def test_interpolation_is_that_of_numpy_and_serves_other_tools_alone() -> None:
+    values = np.random.default_rng(1).exponential(1.0, 101)
+    assert [interpolated(pl.Series(values), p) for p in (0.0, 0.5, 0.95, 1.0)] == pytest.approx(
+        [np.quantile(values, p) for p in (0.0, 0.5, 0.95, 1.0)]
+    )
+    assert interpolated(pl.Series([], dtype=pl.Float64), 0.5) is None
+
+
+def test_a_weighted_quantile_gives_each_vote_a_place() -> None:
+    values, weights = pl.Series([3.0, 1.0, 2.0, 9.0]), pl.Series([1, 2, 7, 0])
+    assert [weighted_quantile(values, weights, p) for p in (0.2, 0.21, 0.9, 0.91, 1.0)] == [1.0, 2.0, 2.0, 3.0, 3.0]
+    assert weighted_quantile(values, weights * 0, 0.5) is None

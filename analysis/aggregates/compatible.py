@@ -1,0 +1,170 @@
+"""What other tools would print for the same requests, each by its own definition and labelled with it.
+
+Input: a measured frame, the objectives that define good. Output: CompatibleFigure records by tool; never mixed with
+ours, so that a number from another report can be found again. All of them look at successful requests alone.
+
+    vLLM bench serve   percentiles interpolated; TPOT of one token is 0; duration is first start to last end
+    AIPerf             percentiles interpolated; its inter-token latency is our TPOT
+    GuideLLM           percentiles by tokens: time per output token holds the first one, and is the time to the last
+                       token over all tokens, each token one vote
+    LLMPerf            percentiles interpolated; output tokens per second of each request, then the mean
+    inference-perf     normalized time per output token is E2E over tokens; good requests are of the successful ones
+
+Source: metric definitions, sections 2, 3 and 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import polars as pl
+
+from analysis.aggregates.exact import exact_mean, exact_sum
+from analysis.aggregates.figures import OK
+from analysis.aggregates.statistics import interpolated, quantile, weighted_quantile
+from analysis.aggregates.verdicts import clause_flags
+from analysis.dimensions import matches
+from analysis.division import divided
+from analysis.metrics.latency import TOKENS_AFTER_FIRST
+from analysis.objectives import Objective
+from analysis.result import CompatibleFigure
+from ingest.schema import NS_PER_S
+
+_MS = 1000.0
+_POINTS: tuple[tuple[str, float], ...] = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
+_READ = (
+    *("status_class", "started_ns", "ttft_ns", "e2e_ns", "generation_ns", "ttft", "tpot", "e2e"),
+    *("input_tokens", "cached_input_tokens", "output_tokens", "llm_calls", "streaming"),
+)
+Point = Callable[[pl.Series, float], float | None]
+
+
+def compatible_figures(frame: pl.DataFrame, defining: tuple[Objective, ...]) -> list[CompatibleFigure]:
+    """Figures of all tools, in the order of the table above; those that the requests cannot give are left out."""
+    dimensions = [name for item in defining for name in matches(item.where).meta.root_names()]
+    clauses = [flag for item in defining for c in item.conditions for flag in clause_flags(c).kept.meta.root_names()]
+    columns = dict.fromkeys([*_READ, *dimensions, *clauses])
+    ok = frame.select(list(columns)).filter(OK)
+    found = [*_vllm(ok, defining), *_aiperf(ok), *_guidellm(ok), *_llmperf(ok), *_inference_perf(ok, defining)]
+    return [figure for figure in found if figure.value is not None]
+
+
+def _vllm(ok: pl.DataFrame, defining: tuple[Objective, ...]) -> list[CompatibleFigure]:
+    tool = "vLLM bench serve"
+    tpot = ok.select(pl.when(pl.col("output_tokens") <= 1).then(0.0).otherwise(pl.col("tpot"))).to_series()
+    duration = _duration(ok)
+    tokens = ok.select(exact_sum(pl.col("output_tokens"))).item()
+    good = ok.filter(_keeps(defining)).height if defining else None
+    return [
+        *_summary(tool, "ttft", ok.get_column("ttft"), interpolated, "from request to first token"),
+        *_summary(tool, "tpot", tpot, interpolated, "0 for an answer of one token"),
+        *_summary(tool, "e2el", ok.get_column("e2e"), interpolated, "from request to end"),
+        CompatibleFigure(
+            tool, "request_throughput", "per_s", ok.height, _per(ok.height, duration), "over first start to last end"
+        ),
+        CompatibleFigure(
+            tool, "output_throughput", "tokens/s", ok.height, _per(tokens, duration), "over first start to last end"
+        ),
+        CompatibleFigure(
+            tool, "request_goodput", "per_s", ok.height, _per(good, duration), "of the successful requests"
+        ),
+    ]
+
+
+def _aiperf(ok: pl.DataFrame) -> list[CompatibleFigure]:
+    tool = "AIPerf"
+    return [
+        *_summary(tool, "time_to_first_token", ok.get_column("ttft"), interpolated, "from request to first token"),
+        *_summary(tool, "inter_token_latency", ok.get_column("tpot"), interpolated, "our TPOT"),
+        *_summary(tool, "request_latency", ok.get_column("e2e"), interpolated, "from request to end"),
+    ]
+
+
+def _guidellm(ok: pl.DataFrame) -> list[CompatibleFigure]:
+    tool = "GuideLLM"
+    last = pl.col("ttft_ns") + pl.col("generation_ns")
+    each = ok.with_columns(
+        (divided(last, NS_PER_S) / pl.col("output_tokens")).alias("_tpot"), TOKENS_AFTER_FIRST.alias("_after")
+    ).filter((pl.col("output_tokens") > 0).fill_null(value=False))
+    return [
+        *_summary(tool, "time_to_first_token", ok.get_column("ttft"), quantile, "from request to first token"),
+        *_by_tokens(
+            each, "time_per_output_token", "_tpot", votes="output_tokens", says="time to the last token over all tokens"
+        ),
+        *_by_tokens(
+            each, "inter_token_latency", "tpot", votes="_after", says="our TPOT, each token after the first one vote"
+        ),
+        *_summary(tool, "request_latency", ok.get_column("e2e"), quantile, "from request to end"),
+    ]
+
+
+def _llmperf(ok: pl.DataFrame) -> list[CompatibleFigure]:
+    speed = ok.select((pl.col("output_tokens") / pl.col("e2e")).alias("v")).filter(pl.col("v").is_finite())
+    mean = speed.select(exact_mean(pl.col("v"))).item()
+    says = "output tokens of a request over its E2E"
+    return [
+        *_summary("LLMPerf", "ttft", ok.get_column("ttft"), interpolated, "from request to first token"),
+        *_summary("LLMPerf", "end_to_end_latency", ok.get_column("e2e"), interpolated, "from request to end"),
+        CompatibleFigure("LLMPerf", "mean_request_output_throughput", "tokens/s", speed.height, mean, says),
+    ]
+
+
+def _inference_perf(ok: pl.DataFrame, defining: tuple[Objective, ...]) -> list[CompatibleFigure]:
+    tool = "inference-perf"
+    normalized = ok.select((pl.col("e2e") / pl.col("output_tokens")).alias("v")).filter(pl.col("v").is_finite())
+    good = ok.filter(_keeps(defining)) if defining else ok.clear()
+    share = good.height / ok.height if defining and ok.height else None
+    both = good.select(exact_sum(pl.col("input_tokens") + pl.col("output_tokens"))).item() if defining else None
+    return [
+        *_summary(tool, "normalized_time_per_output_token", normalized.to_series(), interpolated, "E2E over tokens"),
+        CompatibleFigure(tool, "good_requests", "ratio", ok.height, share, "of the successful requests"),
+        CompatibleFigure(
+            tool, "token_goodput", "tokens/s", good.height, _per(both, _duration(ok)), "input and output tokens"
+        ),
+    ]
+
+
+def _summary(tool: str, figure: str, seconds: pl.Series, point: Point, says: str) -> list[CompatibleFigure]:
+    known = seconds.drop_nulls()
+    mean = known.to_frame("v").select(exact_mean(pl.col("v"))).item()
+    values = [("mean", mean), *((name, point(known, p)) for name, p in _POINTS)]
+    return [
+        CompatibleFigure(tool, f"{name}_{figure}_ms", "ms", known.len(), _in_ms(value), says) for name, value in values
+    ]
+
+
+def _by_tokens(rows: pl.DataFrame, figure: str, value: str, *, votes: str, says: str) -> list[CompatibleFigure]:
+    known = rows.filter(pl.col(value).is_not_null() & (pl.col(votes) > 0))
+    votes_of = known.get_column(votes)
+    total, weighted = known.select(
+        pl.col(votes).sum().alias("n"), exact_sum(pl.col(value) * pl.col(votes)).alias("sum")
+    ).row(0)
+    points = [("mean", weighted / total if total else None)]
+    points += [(name, weighted_quantile(known.get_column(value), votes_of, Fraction(repr(p)))) for name, p in _POINTS]
+    return [
+        CompatibleFigure("GuideLLM", f"{name}_{figure}_ms", "ms", int(total), _in_ms(found), says)
+        for name, found in points
+    ]
+
+
+def _keeps(defining: tuple[Objective, ...]) -> pl.Expr:
+    """Whether a successful request breaks no clause; what is missing breaks none, as in those tools."""
+    return ~pl.any_horizontal(
+        matches(item.where) & clause_flags(condition).broken for item in defining for condition in item.conditions
+    )
+
+
+def _duration(ok: pl.DataFrame) -> float | None:
+    first, last = ok.select(
+        pl.col("started_ns").min().alias("first"), (pl.col("started_ns") + pl.col("e2e_ns")).max().alias("last")
+    ).row(0)
+    return None if first is None or last is None or last <= first else (last - first) / NS_PER_S
+
+
+def _per(amount: float | None, seconds: float | None) -> float | None:
+    return None if amount is None or not seconds else amount / seconds
+
+
+def _in_ms(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * _MS
