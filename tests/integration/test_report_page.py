@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from reports.pages import render_breach, render_home, render_request
 from reports.render import render
 from reports.writers.result_json import result_from_json
-from tests.support.browser import opened
+from tests.support.browser import opened, running
 from tests.support.results import empty, quiet_week, week
 from tests.support.views import home, request
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Route
 
 pytestmark = pytest.mark.browser
 
@@ -20,14 +24,20 @@ CHARTS = 14  # of the hand-made week
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def browser() -> Iterator[Browser]:
+    with running() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
     (folder / "week.html").write_bytes(render(week(), "html"))
     (folder / "quiet.html").write_bytes(render(quiet_week(), "html"))
     (folder / "empty.html").write_bytes(render(empty(), "html"))
     (folder / "request.html").write_bytes(render_request(request()))
     (folder / "breach.html").write_bytes(render_breach(week(), "code.ttft"))
-    yield folder
+    return folder
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
@@ -35,9 +45,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     ("name", "charts"), [("week", CHARTS), ("quiet", CHARTS), ("empty", 0), ("request", 2), ("breach", 1)]
 )
 def test_a_page_opens_offline_without_a_complaint_and_draws_all_its_charts(
-    pages: Path, name: str, charts: int, *, dark: bool
+    browser: Browser, pages: Path, name: str, charts: int, *, dark: bool
 ) -> None:
-    with opened(dark=dark) as (page, watched):
+    with opened(browser, dark=dark) as (page, watched):
         page.goto((pages / f"{name}.html").as_uri())
         page.wait_for_function(f"document.querySelectorAll('[data-drawn]').length === {charts}")
         drawn = page.evaluate(
@@ -49,17 +59,20 @@ def test_a_page_opens_offline_without_a_complaint_and_draws_all_its_charts(
     assert (watched.complaints, watched.asked, drawn, empty_charts) == ([], [], 0, 0)
 
 
-@pytest.mark.parametrize("width", [320, 375, 800, 1440])
 @pytest.mark.parametrize("name", ["week", "empty", "request", "breach"])
-def test_the_page_never_scrolls_sideways(pages: Path, name: str, width: int) -> None:
-    with opened(width=width) as (page, _):
+def test_the_page_never_scrolls_sideways(browser: Browser, pages: Path, name: str) -> None:
+    found = {}
+    with opened(browser) as (page, _):
         page.goto((pages / f"{name}.html").as_uri())
-        page.wait_for_timeout(300)
-        assert page.evaluate("document.documentElement.scrollWidth") == width
+        for width in (1440, 800, 375, 320):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.wait_for_timeout(400)
+            found[width] = page.evaluate("document.documentElement.scrollWidth")
+    assert found == {1440: 1440, 800: 800, 375: 375, 320: 320}
 
 
-def test_verdicts_figures_and_actions_stand_on_the_first_screen(pages: Path) -> None:
-    with opened(width=1440, height=900) as (page, _):
+def test_verdicts_figures_and_actions_stand_on_the_first_screen(browser: Browser, pages: Path) -> None:
+    with opened(browser, width=1440, height=900) as (page, _):
         page.goto((pages / "week.html").as_uri())
         bottoms = page.evaluate(
             "['.verdicts', '.headline', '.cards3'].map(s => document.querySelector(s).getBoundingClientRect().bottom <= innerHeight)"
@@ -67,9 +80,9 @@ def test_verdicts_figures_and_actions_stand_on_the_first_screen(pages: Path) -> 
     assert bottoms == [True, True, True]
 
 
-def test_charts_take_the_colours_of_the_readers_scheme(pages: Path) -> None:
+def test_charts_take_the_colours_of_the_readers_scheme(browser: Browser, pages: Path) -> None:
     def queue_fill(*, dark: bool) -> str:
-        with opened(dark=dark) as (page, _):
+        with opened(browser, dark=dark) as (page, _):
             page.goto((pages / "week.html").as_uri())
             page.wait_for_selector("#p5 .barlayer path")
             found: str = page.evaluate(
@@ -80,8 +93,8 @@ def test_charts_take_the_colours_of_the_readers_scheme(pages: Path) -> None:
     assert (queue_fill(dark=False), queue_fill(dark=True)) == ("rgb(231, 119, 41)", "rgb(230, 139, 62)")
 
 
-def test_the_language_switches_in_the_file_and_back(pages: Path) -> None:
-    with opened() as (page, watched):
+def test_the_language_switches_in_the_file_and_back(browser: Browser, pages: Path) -> None:
+    with opened(browser) as (page, watched):
         page.goto((pages / "week.html").as_uri())
         page.click("[data-lang=zh]")
         page.wait_for_function(f"document.querySelectorAll('[data-drawn]').length === {CHARTS}")
@@ -94,8 +107,8 @@ def test_the_language_switches_in_the_file_and_back(pages: Path) -> None:
     assert watched.complaints == []
 
 
-def test_the_button_saves_the_result_that_the_page_was_drawn_from(pages: Path) -> None:
-    with opened() as (page, _):
+def test_the_button_saves_the_result_that_the_page_was_drawn_from(browser: Browser, pages: Path) -> None:
+    with opened(browser) as (page, _):
         page.goto((pages / "week.html").as_uri())
         with page.expect_download() as saved:
             page.click("[data-save]")
@@ -103,8 +116,8 @@ def test_the_button_saves_the_result_that_the_page_was_drawn_from(pages: Path) -
     assert result_from_json(content) == week()
 
 
-def test_the_keyboard_reaches_the_skip_link_first_and_sees_where_it_is(pages: Path) -> None:
-    with opened() as (page, _):
+def test_the_keyboard_reaches_the_skip_link_first_and_sees_where_it_is(browser: Browser, pages: Path) -> None:
+    with opened(browser) as (page, _):
         page.goto((pages / "week.html").as_uri())
         page.keyboard.press("Tab")
         first = page.evaluate(
@@ -120,21 +133,21 @@ def test_the_keyboard_reaches_the_skip_link_first_and_sees_where_it_is(pages: Pa
     assert shown == ["none", "block", "none", "none"]
 
 
-def test_a_card_opens_its_details(pages: Path) -> None:
-    with opened() as (page, _):
+def test_a_card_opens_its_details(browser: Browser, pages: Path) -> None:
+    with opened(browser) as (page, _):
         page.goto((pages / "week.html").as_uri())
         page.click("a[href='#a2']")
         page.wait_for_function("document.getElementById('a2').open")
 
 
-def test_every_control_and_region_has_a_name(pages: Path) -> None:
+def test_every_control_and_region_has_a_name(browser: Browser, pages: Path) -> None:
     nameless = """
         [...document.querySelectorAll('a[href], button, input, summary, [role=img], [role=region], nav, svg[role]')]
           .filter(e => !(e.getAttribute('aria-label') || e.getAttribute('aria-labelledby') || e.textContent.trim()))
           .map(e => e.outerHTML.slice(0, 120))
     """
     for name in ("week", "request", "breach"):
-        with opened() as (page, _):
+        with opened(browser) as (page, _):
             page.goto((pages / f"{name}.html").as_uri())
             found = page.evaluate(nameless)
             repeated = page.evaluate(
@@ -143,8 +156,8 @@ def test_every_control_and_region_has_a_name(pages: Path) -> None:
         assert (found, [i for i in repeated if not i.startswith("fig")]) == ([], [])
 
 
-def test_paper_has_open_details_no_bars_and_charts_within_the_sheet(pages: Path) -> None:
-    with opened(dark=True) as (page, watched):
+def test_paper_has_open_details_no_bars_and_charts_within_the_sheet(browser: Browser, pages: Path) -> None:
+    with opened(browser, dark=True) as (page, watched):
         page.goto((pages / "week.html").as_uri())
         page.wait_for_selector("#p5 .barlayer path")
         page.emulate_media(media="print", color_scheme="dark")
@@ -171,12 +184,17 @@ def test_paper_has_open_details_no_bars_and_charts_within_the_sheet(pages: Path)
     assert watched.complaints == []
 
 
-def test_home_sends_a_file_with_its_progress_and_shows_its_receipt() -> None:
+def test_home_sends_a_file_with_its_progress_and_shows_its_receipt(browser: Browser) -> None:
     receipt = (
         '{"id":"u9","name":"week.jsonl","state":"done","read":5,"accepted":3,"duplicate":1,"rejected":1,"message":null}'
     )
     sent: list[tuple[str, bytes | None]] = []
-    with opened() as (page, watched):
+
+    def take(route: Route) -> None:
+        sent.append((route.request.method, route.request.post_data_buffer))
+        route.fulfill(status=202, body=receipt, content_type="application/json")
+
+    with opened(browser) as (page, watched):
         page.route(
             "http://tailwise.test/", lambda route: route.fulfill(body=render_home(home()), content_type="text/html")
         )
@@ -186,10 +204,7 @@ def test_home_sends_a_file_with_its_progress_and_shows_its_receipt() -> None:
         )
         page.route(
             "**/api/v1/uploads/week.jsonl",
-            lambda route: (
-                sent.append((route.request.method, route.request.post_data_buffer)),
-                route.fulfill(status=202, body=receipt, content_type="application/json"),
-            ),
+            take,
         )
         page.goto("http://tailwise.test/")
         page.set_input_files("#files", {"name": "week.jsonl", "mimeType": "application/json", "buffer": b"{}\n{}\n"})
@@ -202,9 +217,9 @@ def test_home_sends_a_file_with_its_progress_and_shows_its_receipt() -> None:
     assert {address.split("/")[2] for address in watched.asked} == {"tailwise.test"}
 
 
-def test_home_says_why_a_file_was_refused() -> None:
+def test_home_says_why_a_file_was_refused(browser: Browser) -> None:
     problem = '{"title":"Unknown format","detail":"notes.docx: no known format.","hint":"tailwise inspect says what was tried."}'
-    with opened() as (page, _):
+    with opened(browser) as (page, _):
         page.route(
             "http://tailwise.test/", lambda route: route.fulfill(body=render_home(home()), content_type="text/html")
         )

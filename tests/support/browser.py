@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import ConsoleMessage, Page, Request
+    from playwright.sync_api import Browser, ConsoleMessage, Page, Request, ViewportSize
 
 ABSENT = "Chromium is not installed: apt-get install chromium"
 FLAGS = (
@@ -44,11 +44,24 @@ def chromium() -> str:
 
 
 @contextmanager
-def opened(*, width: int = 1440, height: int = 900, dark: bool = False) -> Iterator[tuple[Page, Watched]]:
-    """A fresh page of a fresh browser, watched; the caller goes to an address."""
+def running() -> Iterator[Browser]:
+    """A fresh browser, for all tests of a module."""
     path = chromium()
     from playwright.sync_api import sync_playwright
 
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextmanager
+def opened(
+    browser: Browser, *, width: int = 1440, height: int = 900, dark: bool = False
+) -> Iterator[tuple[Page, Watched]]:
+    """A fresh page with nothing kept from others, watched; the caller goes to an address."""
     watched = Watched()
 
     def hear(message: ConsoleMessage) -> None:
@@ -59,16 +72,13 @@ def opened(*, width: int = 1440, height: int = 900, dark: bool = False) -> Itera
         if not request.url.startswith(("file:", "data:", "blob:")):
             watched.asked.append(request.url)
 
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
-        try:
-            context = browser.new_context(
-                viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
-            )
-            page = context.new_page()
-            page.on("console", hear)
-            page.on("pageerror", lambda error: watched.complaints.append(f"error: {error}"))
-            page.on("request", note)
-            yield page, watched
-        finally:
-            browser.close()
+    viewport: ViewportSize = {"width": width, "height": height}
+    context = browser.new_context(viewport=viewport, color_scheme="dark" if dark else "light")
+    try:
+        page = context.new_page()
+        page.on("console", hear)
+        page.on("pageerror", lambda error: watched.complaints.append(f"error: {error}"))
+        page.on("request", note)
+        yield page, watched
+    finally:
+        context.close()
