@@ -40,12 +40,13 @@ def load_table(
     upload_id: str,
     options: LoadOptions,
     now_ns: int,
-    has_long_lines: bool = False,
+    longest_line: int = 0,
     in_source: Callable[[Reject], Reject] = lambda reject: reject,
 ) -> Told:
     """What became of the rows of a flat source.
 
     Args:
+        longest_line: upper bound of the length of a line, 0 where it is not known.
         in_source: gives a reject its place in the source as the user knows it, where this is a copy.
 
     Raises:
@@ -61,7 +62,7 @@ def load_table(
         packing=source.packing,
         delimiter=head.delimiter,
         header=head.columns,
-        has_long_lines=has_long_lines,
+        longest_line=longest_line,
     )
     with told(source.name):
         columns = read_columns(cursor, file)

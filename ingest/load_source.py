@@ -31,7 +31,6 @@ from ingest.store.database import Store
 from ingest.store.watch import watched
 from ingest.told import Told
 from ingest.unpack import (
-    DUCKDB_OBJECT_BYTES,
     MAX_LINE_BYTES,
     Damage,
     Positions,
@@ -211,8 +210,7 @@ class SourceLoad:
             upload_id=self.upload_id,
             options=self.options,
             now_ns=self.now_ns,
-            has_long_lines=copy is not None
-            or (self.survey is not None and self.survey.longest_gap > DUCKDB_OBJECT_BYTES),
+            longest_line=MAX_LINE_BYTES if copy is not None else self.survey.longest_gap if self.survey else 0,
             in_source=copy.spool.in_source if copy is not None else _as_it_is,
         )
 

@@ -29,7 +29,6 @@ GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 CHUNK = 1 << 22
 MAX_LINE_BYTES = 64 << 20  # the longest line that is read (accounting to the line, up to 64 MiB)
-DUCKDB_OBJECT_BYTES = 16 << 20  # default limit of the JSON reader; a bigger one costs memory and parallelism
 FLOOR_UNPACKED = 1 << 30  # bytes any archive may unpack to
 MAX_RATIO = 250  # unpacked to packed bytes above that floor; telemetry packs about 13 times, tables of numbers 4 times
 

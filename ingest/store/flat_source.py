@@ -19,7 +19,8 @@ from duckdb import DuckDBPyConnection
 from ingest.errors import UnreadableInput
 from ingest.store.flat_sql import DAY_NS, FACTOR, FIRST_NS, NO_NUMBERS, ZONED, TimeForm, name, text, words
 
-LONG_OBJECT_BYTES = 64 << 20
+LONG_OBJECT_BYTES = 64 << 20  # the longest line that is read
+DEFAULT_OBJECT_BYTES = 16 << 20  # of the JSON reader
 PARSER_REASONS = {  # of the CSV reader -> errors.REJECT_REASONS
     "MISSING COLUMNS": "wrong_columns",
     "TOO MANY COLUMNS": "wrong_columns",
@@ -35,14 +36,14 @@ _NUMBER_KINDS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALL
 
 @dataclass(frozen=True)
 class FlatFile:
-    """A file of rows: reachable path, kind, packing, CSV delimiter and header, whether lines above 16 MB occur."""
+    """A file of rows: reachable path, kind, packing, CSV delimiter and header, length of the longest line where it is known to be above 16 MB."""
 
     path: str
     kind: Literal["json", "csv", "parquet"]
     packing: Literal["none", "gzip", "zstd"] = "none"
     delimiter: str = ","
     header: tuple[str, ...] = ()
-    has_long_lines: bool = False
+    longest_line: int = 0
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,9 @@ def _packing(file: FlatFile) -> str:
 
 
 def _size(file: FlatFile) -> str:
-    return f", maximum_object_size = {LONG_OBJECT_BYTES + 1024}" if file.has_long_lines else ""
+    if file.longest_line <= DEFAULT_OBJECT_BYTES:
+        return ""
+    return f", maximum_object_size = {min(file.longest_line, LONG_OBJECT_BYTES) + 1024}"  # more costs memory
 
 
 def _parquet(file: FlatFile) -> str:
