@@ -21,7 +21,7 @@ _BLANK = b" \t\r\n"
 
 
 def json_rejects(stream: IO[bytes], refused: Iterable[tuple[int, str]]) -> Iterator[Reject]:
-    """The refused records of a file of JSON lines; lines above 64 MiB are no records and are told too.
+    """The refused records of a file of JSON lines without lines above the limit; the walk ends after the last.
 
     Args:
         refused: (record number from 1, reason), ascending; UNJUDGED: the line is looked at.
@@ -29,17 +29,18 @@ def json_rejects(stream: IO[bytes], refused: Iterable[tuple[int, str]]) -> Itera
     wanted = iter(refused)
     target = next(wanted, None)
     record = 0
+    if target is None:
+        return
     for line, offset, data in _lines(stream):
-        if len(data) > MAX_LINE_BYTES:
-            yield Reject(line, offset, "line_too_long", head_of(data))
-            continue
         if not data.strip(_BLANK):
             continue
         record += 1
-        if target is not None and record == target[0]:
+        if record == target[0]:
             reason = fault_of_line(data) if target[1] == UNJUDGED else target[1]
             yield Reject(line, offset, reason, head_of(data))
             target = next(wanted, None)
+            if target is None:
+                return
 
 
 def _lines(stream: IO[bytes]) -> Iterator[tuple[int, int, bytes]]:

@@ -13,7 +13,7 @@ from ingest.errors import Reject, UnusableFormat
 from ingest.formats import flat as own_tables
 from ingest.formats.contract import FlatReader, Format, Head, Source, SourceColumn
 from ingest.formats.flat_names import is_content
-from ingest.lines import csv_rejects, head_of, json_rejects
+from ingest.lines import UNJUDGED, csv_rejects, head_of, json_rejects
 from ingest.receipts import LoadOptions
 from ingest.store import flat as bulk
 from ingest.store.append import add_rejects
@@ -69,7 +69,7 @@ def load_table(
     named = Head(head.name, head.shape, head.data, head.keys, tuple(columns.counts), head.delimiter)
     meaning = _meaning(reader, named, columns, options, file_format.name, upload_id=upload_id, now_ns=now_ns)
     counts = bulk.load_flat(cursor, file, columns, meaning)
-    places = _Places(store, cursor, source, file, reader.table)
+    places = _Places(cursor, source, file)
     first = add_rejects(store, cursor, upload_id, (in_source(reject) for reject in places.rejects(counts)))
     return Told(
         read=counts.n_read,
@@ -134,30 +134,25 @@ def _check_mapped(column: SourceColumn, head: Head) -> None:
 class _Places:
     """Finds every refused row of a file; the file is walked only where there are any."""
 
-    store: Store
     cursor: DuckDBPyConnection
     source: Source
     file: FlatFile
-    table: str
 
     def rejects(self, counts: FlatCounts) -> Iterator[Reject]:
         if not counts.n_rejected:
             return
         by_parser = bulk.parser_rejects(self.cursor) if self.file.kind == "csv" else []
-        with self.store.cursor() as reading:
-            refused: Iterator[tuple[int, str]] = (
-                bulk.refused(reading, counts.plan, self.table)
-                if counts.plan is not None
-                else ((number, "unreadable") for number in range(1, counts.n_read + 1))
-            )
-            if self.file.kind == "parquet":
-                yield from self._by_text(list(refused))
-                return
-            with self.source.open() as stream:
-                if self.file.kind == "json":
-                    yield from json_rejects(stream, refused)
-                else:
-                    yield from csv_rejects(stream, self.file.delimiter, refused, by_parser)
+        refused: Iterator[tuple[int, str]] = ((number, UNJUDGED) for number in range(1, counts.n_read + 1))
+        if counts.plan is not None:
+            refused = bulk.refused(self.cursor) if counts.n_rejected > counts.n_parser_rejected else iter(())
+        if self.file.kind == "parquet":
+            yield from self._by_text(list(refused))
+            return
+        with self.source.open() as stream:
+            if self.file.kind == "json":
+                yield from json_rejects(stream, refused)
+            else:
+                yield from csv_rejects(stream, self.file.delimiter, refused, by_parser)
 
     def _by_text(self, refused: list[tuple[int, str]]) -> Iterator[Reject]:
         """A Parquet file has no lines; its rows are told by their text."""
@@ -166,7 +161,7 @@ class _Places:
             texts = bulk.row_texts(self.cursor, self.file, [number for number, _ in part])
             for number, reason in part:
                 head = head_of(texts.get(number, "").encode())
-                yield Reject(None, None, "no_time" if reason == "unreadable" else reason, head)
+                yield Reject(None, None, "no_time" if reason == UNJUDGED else reason, head)
 
 
 def _not_understood(columns: Columns, meaning: FlatMeaning, reader: FlatReader) -> dict[str, int]:

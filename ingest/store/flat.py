@@ -97,7 +97,7 @@ class _Load:
         self._do(f"INSERT INTO {table} ({names}) SELECT {names} FROM ({select}) WHERE reason IS NULL{known}")
         rejected = 0
         if self._stored(table) < n_rows:
-            rejected = _one(self.cursor, f"SELECT count(*) FROM ({select}) WHERE reason IS NOT NULL")
+            rejected = self._find_refused(plan)
         self._mend_repeats(table, identity, standing=standing)
         accepted = self._stored(table)
         return accepted, n_rows - rejected - accepted, rejected
@@ -105,6 +105,16 @@ class _Load:
     def _do(self, sql: str, parameters: Sequence[object] = ()) -> None:
         """Run a statement to its end: a result that is not fetched blocks the connection."""
         self.cursor.execute(sql, list(parameters)).fetchall()
+
+    def _find_refused(self, plan: Plan) -> int:
+        """Number of refused rows; record number and reason of each are kept until the load ends."""
+        numbered = replace(plan, relation=f"(SELECT row_number() OVER () AS rn, * FROM {plan.relation})")
+        is_request = self.meaning.table == "requests"
+        select = flat_rows.rows_select(numbered, ["rn"]) if is_request else hours_select(numbered, ["rn"])
+        self._do(
+            f"CREATE OR REPLACE TEMP TABLE refused_rows AS SELECT rn, reason FROM ({select}) WHERE reason IS NOT NULL"
+        )
+        return _one(self.cursor, "SELECT count(*) FROM refused_rows")
 
     @property
     def _by_content(self) -> str:
@@ -187,14 +197,16 @@ def hours_select(plan: Plan, columns: Sequence[str] = ()) -> str:
     return f"SELECT {', '.join([*columns, reason, *values])} FROM ({fields_layer(plan, columns)})"
 
 
-def refused(cursor: DuckDBPyConnection, plan: Plan, table: str) -> Iterator[tuple[int, str]]:
-    """(record number from 1, reason) of every refused row, in source order. Use a cursor of its own."""
-    numbered = replace(plan, relation=f"(SELECT row_number() OVER () AS rn, * FROM {plan.relation})")
-    select = flat_rows.rows_select(numbered, ["rn"]) if table == "requests" else hours_select(numbered, ["rn"])
-    with flat_source.told(plan.source):
-        result = cursor.execute(f"SELECT rn, reason FROM ({select}) WHERE reason IS NOT NULL ORDER BY rn")
-        while rows := result.fetchmany(10_000):
-            yield from ((int(number), str(reason)) for number, reason in rows)
+def refused(cursor: DuckDBPyConnection) -> Iterator[tuple[int, str]]:
+    """(record number from 1, reason) of every row that the latest load of this cursor refused, in source order.
+
+    A page at a time, so that the cursor is free between two of them.
+    """
+    last = 0
+    page = "SELECT rn, reason FROM refused_rows WHERE rn > ? ORDER BY rn LIMIT 10000"
+    while rows := cursor.execute(page, [last]).fetchall():
+        yield from ((int(number), str(reason)) for number, reason in rows)
+        last = int(rows[-1][0])
 
 
 def parser_rejects(cursor: DuckDBPyConnection) -> list[tuple[int, str]]:

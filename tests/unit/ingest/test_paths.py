@@ -1,0 +1,41 @@
+"""What a user means by PATH."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from ingest.errors import UnreadableInput
+from ingest.paths import Found, find
+from tests.support.loads import write
+
+
+def test_folders_are_walked_by_name_and_files_come_once(tmp_path: Path) -> None:
+    b, a, _, _ = write(tmp_path / "d", {"b.jsonl": b"", "a/x.jsonl": b"", ".h/y.jsonl": b"", ".z": b""})
+    found = find([tmp_path / "d", b], tmp_path)
+    assert found == [Found(a, "a/x.jsonl", is_named=False), Found(b, "b.jsonl", is_named=True)]
+
+
+def test_a_pattern_finds_files_and_folders(tmp_path: Path) -> None:
+    a, b = write(tmp_path, {"one/a.jsonl": b"", "two.jsonl": b""})
+    found = find([f"{tmp_path}/*"], tmp_path / "scratch")
+    assert found == [Found(a, "a.jsonl", is_named=False), Found(b, "two.jsonl", is_named=False)]
+
+
+def test_standard_input_is_kept_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"a": 1}\n')))
+    (found,) = find(["-"], tmp_path)
+    assert (found.name, found.is_named, found.path.read_bytes()) == ("stdin", True, b'{"a": 1}\n')
+
+
+@pytest.mark.parametrize(
+    ("given", "message"), [("gone", "gone does not exist"), ("*.gone", r"no file matches \*\.gone")]
+)
+def test_what_is_not_there_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UnreadableInput, match=message):
+        find([given], tmp_path)
