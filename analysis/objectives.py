@@ -1,6 +1,6 @@
 """Objectives: what a user promises, read from objectives.yaml and checked.
 
-Input: YAML text. Output: one frozen `Objectives`: settings, and the
+Input: YAML text, or OpenSLO documents (analysis/openslo). Output: one frozen `Objectives`: settings, and the
 objectives in the order of the file. How each form is judged stands in analysis/aggregates/attainment.
 """
 
@@ -18,6 +18,7 @@ from analysis.dimensions import Where
 from analysis.errors import ObjectivesError
 from analysis.metrics.catalog import BY_ID
 from analysis.metrics.metric import Metric
+from analysis.openslo import is_openslo, openslo_entries
 from analysis.settings import POLICY_CHOICES, Buckets, Policy, Settings
 from analysis.thresholds import Threshold, read_threshold
 from ingest.documents import Entry, read_document, scalar_text, suggestion
@@ -115,7 +116,7 @@ def default_objectives() -> Objectives:
 
 
 def load_objectives(path: Path) -> Objectives:
-    """The objectives of a file.
+    """The objectives of a file: objectives.yaml, or OpenSLO documents.
 
     Raises:
         UnreadableInput: no such file, or not text.
@@ -134,6 +135,8 @@ def read_objectives(text: str, file: str = "objectives.yaml") -> Objectives:
     Raises:
         ConfigError: a rule is broken; the message has file, line, value and remedy.
     """
+    if is_openslo(text):
+        return _from_openslo(text, file)
     document = read_document(text, file)
     document.only(_TOP)
     settings = _read_settings(document)
@@ -144,6 +147,11 @@ def read_objectives(text: str, file: str = "objectives.yaml") -> Objectives:
             raise entry.error(f'id "{item.id}" stands twice; ids must differ', "id")
         seen.add(item.id)
     return Objectives(settings, items, file)
+
+
+def _from_openslo(text: str, file: str) -> Objectives:
+    timezone, entries = openslo_entries(text, file)
+    return Objectives(Settings(timezone=timezone), tuple(_read_objective(entry) for entry in entries), file)
 
 
 def _read_settings(document: Entry) -> Settings:

@@ -28,11 +28,14 @@ class Entry:
     values: Any  # a mapping of the parser that knows its lines
     name: str = ""  # what the reader calls it, such as the id of an objective
     path: tuple[str, ...] = field(default=())
+    at: int = 1  # line of a mapping that was put together from another one
 
     def line(self, key: str | None = None) -> int:
-        """Line of a key, from 1; without a key, the line where the mapping starts."""
-        marks = self.values.lc
-        if key is not None and key in self.values:
+        """Line of a key, from 1; without a key, the line where the mapping starts; `at` where it was put together."""
+        marks = getattr(self.values, "lc", None)
+        if marks is None or marks.line is None:
+            return self.at
+        if key is not None and key in (marks.data or {}):
             return int(marks.key(key)[0]) + 1
         return int(marks.line) + 1
 
@@ -113,6 +116,26 @@ def read_document(text: str, file: str) -> Entry:
     if not isinstance(parsed, dict):
         raise ConfigError(f"{file}, line 1: the file must be a mapping of keys, not a {type(parsed).__name__}")
     return Entry(file, parsed)
+
+
+def read_documents(text: str, file: str) -> list[Entry]:
+    """The mappings of a file of several YAML documents; empty documents are left out.
+
+    Raises:
+        ConfigError: no YAML, a key twice, or a document that is no mapping.
+    """
+    try:
+        parsed = list(YAML(typ="rt", pure=True).load_all(StringIO(text)))
+    except YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f", line {mark.line + 1}" if mark is not None else ""
+        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise ConfigError(f"{file}{place}: this is no valid YAML: {problem}") from error
+    found = [Entry(file, document) for document in parsed if document is not None]
+    for number, entry in enumerate(found, 1):
+        if not isinstance(entry.values, dict):
+            raise ConfigError(f"{file}: document {number} must be a mapping of keys")
+    return found
 
 
 def scalar_text(value: Any) -> str:

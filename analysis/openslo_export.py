@@ -1,0 +1,113 @@
+"""Objectives written out as OpenSLO v1 documents, and read back without loss (analysis/openslo).
+
+Output: YAML text, one document per objective with a target. OpenSLO has no other kind: objectives on a percentile, a
+mean, a sum or a rate are named in a comment on top instead.
+"""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from analysis.metrics.metric import Better
+from analysis.objectives import MIN_REQUESTS, Condition, Objective, Objectives
+from analysis.openslo import VERSION
+from analysis.thresholds import Threshold
+
+SERVICE = "llm-inference"
+
+
+def write_openslo(objectives: Objectives) -> str:
+    """The documents, in the order of the objectives."""
+    writer = YAML()
+    writer.default_flow_style = False
+    writer.width = 120
+    out = StringIO()
+    left_out = [item.id for item in objectives.items if item.target is None]
+    if left_out:
+        out.write("# not in OpenSLO, which knows targets alone: " + ", ".join(left_out) + "\n")
+    documents = [_document(item, objectives.settings.timezone) for item in objectives.items if item.target is not None]
+    writer.dump_all(documents, out)
+    return out.getvalue()
+
+
+def _document(item: Objective, timezone: str) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"name": item.id}
+    if item.title != item.id:
+        metadata["displayName"] = item.title
+    goal: dict[str, Any] = {"target": item.target}
+    threshold = item.threshold
+    constant = None if threshold is None else threshold.constant
+    if constant is not None:
+        goal = {"op": "lte" if item.conditions[0].metric.better is Better.LOWER else "gte", "value": constant} | goal
+    return {
+        "apiVersion": VERSION,
+        "kind": "SLO",
+        "metadata": metadata,
+        "spec": {
+            "service": SERVICE,
+            "indicator": {"metadata": {"name": f"{item.id}-sli"}, "spec": _indicator(item, constant)},
+            "timeWindow": _windows(item, timezone),
+            "budgetingMethod": "Occurrences",
+            "objectives": [goal],
+        },
+    }
+
+
+def _indicator(item: Objective, constant: float | None) -> dict[str, Any]:
+    spec = _spec(item)
+    source = {"metricSource": {"type": "tailwise", "spec": spec}}
+    if constant is not None:
+        return {"thresholdMetric": source}
+    total = {key: spec[key] for key in ("where",) if key in spec}
+    return {
+        "ratioMetric": {
+            "counter": True,
+            "good": source,
+            "total": {"metricSource": {"type": "tailwise", "spec": {"metric": "requests_per_second"} | total}},
+        }
+    }
+
+
+def _spec(item: Objective) -> dict[str, Any]:
+    spec: dict[str, Any] = {}
+    if item.joint:
+        spec["all_of"] = [_condition(condition) for condition in item.conditions]
+    else:
+        spec["metric"] = item.metric
+        if item.threshold is not None and item.threshold.constant is None:
+            spec["threshold"] = _threshold(item.threshold)
+    if item.where:
+        spec["where"] = {name: values[0] if len(values) == 1 else list(values) for name, values in item.where}
+    for key, value in (("per", item.per), ("window", item.window)):
+        if value is not None:
+            spec[key] = value
+    if item.min_requests != MIN_REQUESTS:
+        spec["min_requests"] = item.min_requests
+    return spec
+
+
+def _condition(condition: Condition) -> dict[str, Any]:
+    return {"metric": condition.metric.id, "threshold": _threshold(condition.threshold)}
+
+
+def _threshold(threshold: Threshold) -> str | dict[str, str]:
+    """As the user wrote it: a text, or the table of which the text was made."""
+    if not threshold.bands:
+        return threshold.text
+    table: dict[str, str] = {}
+    for part in threshold.text.split("; "):
+        key, value = part.split(": ", 1)
+        table[key] = value
+    return table
+
+
+def _windows(item: Objective, timezone: str) -> list[dict[str, Any]]:
+    if item.period is None:
+        return []
+    window: dict[str, Any] = {"duration": item.period, "isRolling": True}
+    if timezone != "UTC":
+        window["calendar"] = {"timeZone": timezone}
+    return [window]
