@@ -134,6 +134,7 @@ class Service:
             ConfigError: the question or one of its files breaks a rule.
         """
         question = replace(question, books=question.books.over(self.books))
+        question.selection(self.timezone(question))  # what breaks a rule is told before anything is computed
         if others := [name for name, _ in question.where if name not in DIMENSIONS]:
             check_dimensions(others, lists.promoted_dimensions(self.store))
         if baseline is not None:

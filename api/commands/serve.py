@@ -5,8 +5,10 @@ Input: settings. Output: a server that holds the store until it is stopped.
 
 from __future__ import annotations
 
+import signal
 import socket
 from pathlib import Path
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -62,7 +64,11 @@ def run_server(settings: Settings) -> None:
     shown = f"[{settings.host}]" if ":" in settings.host else settings.host
 
     class Server(uvicorn.Server):
-        """Tells the address when it answers."""
+        """Tells the address when it answers; ends with 0 when it is told to stop."""
+
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - uvicorn calls it so
+            self.force_exit = self.should_exit and sig == signal.SIGINT
+            self.should_exit = True
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
