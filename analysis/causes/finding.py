@@ -37,6 +37,7 @@ STAGE_WORDS = {
     "after_first_token": "time after the first token",
 }
 EXEMPLARS = 5
+WORTH_SAYING = 0.02  # part of the whole excess; less is noise of clocks and rounding
 
 
 def findings_of(
@@ -182,7 +183,7 @@ def _evidence(explanation: Explanation, entry: Explained, saved: Rescue | None) 
     found = list(explanation.candidate.evidence) if explanation.candidate is not None else []
     if entry.excess is not None:
         for stage, value in entry.excess.stages[:4]:
-            if value > 0:
+            if value >= WORTH_SAYING * entry.excess.total:
                 found.append(
                     Evidence(
                         f"mean {stage} time among the slowest tenth",

@@ -18,6 +18,7 @@ from functools import cached_property
 
 import polars as pl
 
+from analysis.aggregates.statistics import quantile, quantile_interval, wilson
 from analysis.causes.candidates.candidate import Candidate
 from analysis.causes.explain import Explained
 from analysis.causes.scene import Scene
@@ -25,6 +26,7 @@ from analysis.result import Prediction, WindowVerdict
 from ingest.schema import NS_PER_S
 
 MIN_WINDOWS = 2
+MIN_REQUESTS = 72  # below which a P95 has no upper bound
 MIN_LINE = 6  # a slope through fewer windows says more about chance than about load
 BACKLOG_S = 600.0
 RATES = ("failure", "cancel", "degraded", "cold")
@@ -150,12 +152,45 @@ class Predictor:
         load = 1.0 if undone else _load_after(identity, candidate)
         if load is None:
             return None, "no model of this remedy's effect on this traffic"
-        if len(self.unbroken) < MIN_WINDOWS:
-            return None, f"{len(self.unbroken)} unbroken windows; {MIN_WINDOWS} are needed to say what is normal"
         basis = "back_to_normal" if undone else "remedy"
+        if len(self.unbroken) < MIN_WINDOWS:
+            usual = self._usual(basis) if undone else None
+            few = f"{len(self.unbroken)} unbroken windows; {MIN_WINDOWS} are needed to say what is normal"
+            return usual, None if usual is not None else few
         if self._entry.goal.kind in RATES or self.line is None:
             return self._share(basis), None
         return self._on_line(self.line, self._worst * load, basis), None
+
+    def _usual(self, basis: str) -> Prediction | None:
+        """The statistic over the unbroken requests themselves, where there are no unbroken windows."""
+        goal, normal = self._entry.goal, self._entry.normal
+        kept = normal.filter(pl.col("bad").is_not_null())
+        if kept.height < MIN_REQUESTS:
+            return None
+        good = kept.height - int(kept["bad"].sum())
+        shares = wilson(good, kept.height)
+        attainment = (good / kept.height, *shares) if shares is not None else (None, None, None)
+        value, interval = None, None
+        if goal.kind in RATES:
+            value, interval = 1 - good / kept.height, wilson(kept.height - good, kept.height)
+        elif goal.statistic is not None and goal.statistic.startswith("p"):
+            share = float(goal.statistic[1:]) / 100
+            value, interval = (
+                quantile(kept["value"], share),
+                quantile_interval(kept["value"].drop_nulls().sort(), share),
+            )
+        if value is None and attainment[0] is None:
+            return None
+        return Prediction(
+            attainment=attainment[0],
+            low=attainment[1],
+            high=attainment[2],
+            value=value,
+            value_low=interval[0] if interval is not None else None,
+            value_high=interval[1] if interval is not None else None,
+            basis=basis,
+            ignores=IGNORES[basis],
+        )
 
     def _share(self, basis: str) -> Prediction:
         """A rate has no line in arrivals: its mean over the unbroken windows, and their range."""

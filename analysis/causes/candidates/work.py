@@ -134,16 +134,15 @@ def _by_model(rates: dict[str, float], default: float) -> pl.Expr:
 
 
 def _common_growth(inside: pl.DataFrame, normal: pl.DataFrame, arrivals: float, scene: Scene) -> float:
-    """Median growth over scenario x tenant, weighed by work: what all of the traffic shares."""
+    """Median growth of arrivals over scenario x tenant, weighed by requests: what all of the traffic shares.
+
+    Arrivals and not work: one scenario with long prompts may hold most of the work, and its growth is not common.
+    """
     keys = [name for name in CELL if name in scene.rows.dimensions]
     if not keys:
         return arrivals
-    now = inside.group_by(keys).agg(now=pl.col("work").sum())
-    before = (
-        normal.group_by(keys)
-        .agg(before=(pl.col("work") * pl.col("w")).sum(), n=pl.len())
-        .filter(pl.col("n") >= MIN_CELL)
-    )
+    now = inside.group_by(keys).agg(now=pl.len().cast(pl.Float64))
+    before = normal.group_by(keys).agg(before=pl.col("w").sum(), n=pl.len()).filter(pl.col("n") >= MIN_CELL)
     both = before.join(now, on=keys, how="left", nulls_equal=True).with_columns(pl.col("now").fill_null(0.0))
     pairs = [(now / before, before) for now, before in both.select("now", "before").iter_rows() if before > 0]
     return max(weighted_median(pairs), 1e-6) if pairs else arrivals
@@ -236,7 +235,8 @@ def _own_growth(scene: Scene, work: Offered, settings: CauseSettings) -> Own | N
             if best is None or worth > best[0]:
                 best = (worth, Own(((name, value),), own, share, usual))
     if best is None:
-        return None
+        grown = now - work.common * expected
+        return Own((), grown, 1.0, 1.0) if grown >= (settings.growth - 1) * work.common * expected else None
     return _narrower(work, best[1], tables, expected)
 
 
@@ -306,14 +306,14 @@ def _segment_candidate(scene: Scene, work: Offered, own: Own) -> Candidate | Non
         stage=stage,
         segment=segment,
         reach=reach,
-        says=f"{' and '.join(f'{key} {value}' for key, value in segment)} {words.format(factor)}",
+        says=f"{' and '.join(f'{key} {value}' for key, value in segment) or 'all traffic'} {words.format(factor)}",
         evidence=(
             Evidence("requests of the segment against those expected", ratios["arrivals"], 1.0, "ratio", inside.height),
             Evidence("input tokens per request", ratios["input_now"], ratios["input_before"], "tokens"),
             Evidence("output tokens per request", ratios["output_now"], ratios["output_before"], "tokens"),
             Evidence("segment's part of the growth of work", own.share, own.normal_share, "ratio"),
         ),
-        direct=segment if leading in ("input", "output") else None,
+        direct=segment if segment and leading in ("input", "output") else None,
         direct_multiplier=max(factor, 1.0) if leading in ("input", "output") else 1.0,
         facts={f"{leading}_growth": factor, "growth_factor": leading, "work_growth": grown},
         prefers={"input": ("prefill", "queue"), "output": ("decode",)}.get(leading, ("queue",)),
