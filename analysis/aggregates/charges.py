@@ -18,7 +18,7 @@ import polars as pl
 
 from analysis.dimensions import dimension
 from analysis.ledger import DRIVERS, Ledger, meter_tokens
-from analysis.money import apportion
+from analysis.money import apportion, round_half_even
 from analysis.pricebook import METERS
 from ingest.errors import ConfigError
 from ingest.selection import DIMENSIONS
@@ -199,30 +199,74 @@ def _check(name: str, priced: pl.DataFrame) -> None:
 
 
 def cube(lines: pl.DataFrame, by: Sequence[str], measures: dict[str, pl.Expr]) -> Cube:
-    """Sums per group in whole units, groups in the order of their key, unknown values last.
+    """The sums of `sums` per key, for tables that are not long."""
+    frame = sums(lines, by, measures)
+    width = len(by)
+    return {row[:width]: dict(zip(measures, map(int, row[width:]), strict=True)) for row in frame.iter_rows()}
+
+
+def sums(lines: pl.DataFrame, by: Sequence[str], measures: dict[str, pl.Expr]) -> pl.DataFrame:
+    """Sums per group in whole units (Int128), groups in the order of their key, unknown values last.
 
     Each measure of all groups together adds up to its rounded total, whatever `by` is.
     """
     keys = [f"by_{name}" for name in by]
-    sums = (
+    per_rate = (
         lines.lazy()
         .group_by([*keys, "sampling_rate"])
-        .agg(*(expr.cast(pl.Int128).sum().alias(f"n_{name}") for name, expr in measures.items()))
+        .agg(*(expr.cast(pl.Int128).sum().alias(name) for name, expr in measures.items()))
         .sort([*keys, "sampling_rate"], nulls_last=True)
         .collect()
     )
+    rates = {rate: fraction_of(rate) for rate in per_rate.get_column("sampling_rate").unique()}
+    if set(rates.values()) <= {Fraction(1)}:
+        return per_rate.drop("sampling_rate")
+    common = math.lcm(*(rate.numerator for rate in rates.values()))  # n / (a / b) = n x b / a
+    factors = {rate: share.denominator * (common // share.numerator) for rate, share in rates.items()}
+    if not _fits(per_rate, list(measures), max(factors.values())):
+        return _sums_by_fractions(per_rate, keys, list(measures), rates)
+    scale = pl.col("sampling_rate").replace_strict(factors, return_dtype=pl.Int128)
+    whole = per_rate.group_by(keys, maintain_order=True).agg((pl.col(name) * scale).sum() for name in measures)
+    return whole.with_columns(_apportioned(whole.get_column(name), common) for name in measures)
+
+
+def _fits(per_rate: pl.DataFrame, names: Sequence[str], factor: int) -> bool:
+    """Whether sums of scaled figures stay within 127 bits."""
+    if per_rate.is_empty():
+        return True
+    most = max(int(n) for n in per_rate.select(pl.col(name).abs().max() for name in names).row(0))
+    return most * factor * per_rate.height < 2**126
+
+
+def _apportioned(scaled: pl.Series, common: int) -> pl.Series:
+    """scaled / common in whole numbers that add up to the rounded sum: largest remainder, ties to the earlier."""
+    parts = scaled.to_frame("n").with_columns((pl.col("n") // common).alias("floor"))
+    rest = (pl.col("n") - pl.col("floor") * common).cast(pl.Int64 if common < 2**63 else pl.Int128)  # sorts faster
+    parts = parts.with_columns(rest.alias("rest"))
+    wanted = round_half_even(Fraction(int(scaled.sum()), common))
+    left = wanted - int(parts.get_column("floor").sum())
+    if left == 0:
+        return parts.get_column("floor").alias(scaled.name)
+    least = parts.get_column("rest").sort(descending=True).item(left - 1)  # the smallest that may be rounded up
+    above, equal = pl.col("rest") > least, pl.col("rest") == least
+    lucky = above | (equal & (equal.cum_sum() <= left - above.sum()))
+    return parts.select((pl.col("floor") + lucky.cast(pl.Int128)).alias(scaled.name)).to_series()
+
+
+def _sums_by_fractions(
+    per_rate: pl.DataFrame, keys: list[str], names: list[str], rates: dict[float, Fraction]
+) -> pl.DataFrame:
+    """The same for rates whose common denominator is too large for integers of 128 bits."""
     width = len(keys)
-    names = list(measures)
-    if set(sums.get_column("sampling_rate")) <= {1.0}:
-        return {row[:width]: dict(zip(names, map(int, row[width + 1 :]), strict=True)) for row in sums.iter_rows()}
     exact: dict[Key, dict[str, Fraction]] = {}
-    for row in sums.iter_rows():
-        rate = fraction_of(row[width])
+    for row in per_rate.iter_rows():
         into = exact.setdefault(row[:width], dict.fromkeys(names, Fraction(0)))
         for name, value in zip(names, row[width + 1 :], strict=True):
-            into[name] += Fraction(value) / rate
+            into[name] += Fraction(value) / rates[row[width]]
     shared = {name: apportion({key: values[name] for key, values in exact.items()}) for name in names}
-    return {key: {name: shared[name][key] for name in names} for key in exact}
+    columns = {key: [found[at] for found in exact] for at, key in enumerate(keys)}
+    figures = {name: pl.Series(list(shared[name].values()), dtype=pl.Int128) for name in names}
+    return pl.DataFrame({**columns, **figures}, schema_overrides=dict.fromkeys(keys, pl.String))
 
 
 def total(lines: pl.DataFrame, measures: dict[str, pl.Expr]) -> dict[str, int]:

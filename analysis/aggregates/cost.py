@@ -9,6 +9,7 @@ A row without any priced request has no cost (null); costs of rows with unpriced
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import polars as pl
@@ -16,7 +17,7 @@ import polars as pl
 from analysis.aggregates.allocation import GpuShare, GpuShares
 from analysis.aggregates.budgets import budget_lines, last_month, month_forecast, month_range
 from analysis.aggregates.capacity import fleet_hours, gpu_per_million_output_tokens, split
-from analysis.aggregates.charges import DRIVER_MEASURES, GOOD, MEASURES, WASTE, Cube, Key, condensed_lines, cube, total
+from analysis.aggregates.charges import DRIVER_MEASURES, GOOD, MEASURES, WASTE, Key, condensed_lines, cube, sums, total
 from analysis.fleet import Fleet
 from analysis.ledger import DRIVER_METERS, DRIVERS, Ledger, keep_ledger
 from analysis.money import PICO, divide, round_half_even, usd_text
@@ -25,12 +26,6 @@ from analysis.result import CostDriver, CostRow, Costs, DayCost, OtherCostLine, 
 from ingest.selection import Selection
 
 CUBES: tuple[str, ...] = ("user", "tenant", "scenario", "model")
-_OTHER_WEIGHTS = {
-    "requests": "requests",
-    "input_tokens": "input_tokens",
-    "output_tokens": "output_tokens",
-    "cost": "cost",
-}
 
 
 def price_requests(requests: pl.DataFrame, calls: pl.DataFrame | None, book: PriceBook) -> pl.DataFrame:
@@ -46,6 +41,7 @@ def costs(
     ledger: Ledger,
     fleet: Fleet | None = None,
     selection: Selection | None = None,
+    most_rows: int | None = None,
 ) -> Costs:
     """The costs of a selection.
 
@@ -58,6 +54,8 @@ def costs(
         selection: for months, idle hours and forecasts; the open one if it is not given. Monthly amounts and forecasts
             of an open one are for the time from its first to its last arrival; replica hours are taken whole.
 
+        most_rows: length of a table; the rows behind it are added up in one (`others`). None: all rows.
+
     Raises:
         ConfigError: a dimension of `by` or of a budget is not known.
     """
@@ -68,8 +66,8 @@ def costs(
     lines = condensed_lines(priced, ledger, dims, selection.timezone)
     measures = {**MEASURES, **GOOD} if "good_verdict" in priced.columns else MEASURES
     whole = total(lines, {**MEASURES, **DRIVER_MEASURES})
-    cubes = {name: cube(lines, [name], measures) for name in CUBES}
-    rows = cubes[by[0]] if len(by) == 1 and by[0] in cubes else cube(lines, list(by), measures)
+    cubes = {name: sums(lines, [name], measures) for name in CUBES}
+    rows = cubes[by[0]] if len(by) == 1 and by[0] in cubes else sums(lines, list(by), measures)
     hours = fleet_hours(replica_hours, selection, fleet, priced)
     gpu, idle, utilization = _capacity(hours)
     shares = GpuShares(hours, lines, priced)
@@ -82,10 +80,10 @@ def costs(
     return Costs(
         currency="USD",
         by=list(by),
-        rows=cost_rows(rows, by, shares.by(by)),
-        cubes={name: cost_rows(cubes[name], [name], shares.by([name])) for name in CUBES},
+        rows=cost_rows(rows, by, shares.by(by), most_rows),
+        cubes={name: cost_rows(cubes[name], [name], shares.by([name]), most_rows) for name in CUBES},
         total_usd=usd_text(cost) if known else None,
-        unattributed_usd=usd_text(cubes["user"].get((None,), {}).get("cost", 0)) if known else None,
+        unattributed_usd=usd_text(_unattributed(cubes["user"])) if known else None,
         wasted_usd=usd_text(sum(wasted.values())) if known else None,
         wasted={kind: usd_text(pico) for kind, pico in wasted.items()} if known else {},
         idle_usd=None if idle is None else usd_text(idle),
@@ -100,7 +98,7 @@ def costs(
         gpu_cost_per_million_output_tokens_usd={
             model: usd_text(pico)
             for model, pico in gpu_per_million_output_tokens(
-                hours, {key[0]: values["output_tokens"] for key, values in cubes["model"].items()}
+                hours, dict(cubes["model"].select("by_model", "output_tokens").iter_rows())
             ).items()
         },
         source_stated_usd=_source_stated(priced),
@@ -116,34 +114,64 @@ def costs(
     )
 
 
-def cost_rows(sums: Cube, by: Sequence[str], gpu: dict[Key, GpuShare]) -> list[CostRow]:
-    """Rows of a table: the dearest first, then by key, unknown values last."""
-    order = sorted(sums.items(), key=lambda item: (-item[1]["cost"], [(v is None, v or "") for v in item[0]]))
-    return [_row(key, values, by, gpu.get(key)) for key, values in order]
+def cost_rows(frame: pl.DataFrame, by: Sequence[str], gpu: dict[Key, GpuShare], most: int | None) -> list[CostRow]:
+    """Rows of a table: the dearest first, then by key, unknown values last; the end of a long one in a row of its own.
+
+    The row of requests that nobody is behind is always shown.
+    """
+    keys = [f"by_{name}" for name in by]
+    ordered = frame.sort(["cost", *keys], descending=[True, *(False for _ in keys)], nulls_last=True)
+    figures = [name for name in frame.columns if name not in keys]
+    if most is None or ordered.height <= most:
+        return [
+            _row(row[: len(keys)], dict(zip(figures, row[len(keys) :], strict=True)), by, gpu)
+            for row in ordered.iter_rows()
+        ]
+    nobody = pl.all_horizontal(pl.col(key).is_null() for key in keys)
+    shown = ordered.with_row_index("at").filter((pl.col("at") < most - 1) | nobody).drop("at")
+    rest = ordered.join(shown.select(keys), on=keys, how="anti", nulls_equal=True)
+    end = dict(zip(figures, rest.select(pl.col(name).sum() for name in figures).row(0), strict=True))
+    share = _together([gpu[key] for key in rest.select(keys).iter_rows() if key in gpu] if gpu else [])
+    other = tuple("other" for _ in keys)
+    last = replace(_row(other, end, by, {} if share is None else {other: share}), others=rest.height)
+    return [*cost_rows(shown, by, gpu, None), last]
 
 
-def _row(key: Key, values: dict[str, int], by: Sequence[str], gpu: GpuShare | None) -> CostRow:
+def _together(shares: list[GpuShare]) -> GpuShare | None:
+    if not shares:
+        return None
+    used = [share.used for share in shares if share.used is not None]
+    return GpuShare(sum(used) if len(used) == len(shares) else None, sum(share.whole for share in shares))
+
+
+def _row(key: Key, values: dict[str, int], by: Sequence[str], gpu: dict[Key, GpuShare]) -> CostRow:
     priced = values["priced"] > 0
-    good = values.get("good")
+    good = int(values["good"]) if "good" in values else None
+    share = gpu.get(key)
 
     def tokens(name: str) -> int | None:
-        return values[name] if values[f"known_{name}"] else None
+        return int(values[name]) if values[f"known_{name}"] else None
 
     return CostRow(
         by=dict(zip(by, key, strict=True)),
-        requests=values["requests"],
+        requests=int(values["requests"]),
         input_tokens=tokens("input_tokens"),
         cached_input_tokens=tokens("cached_input_tokens"),
         output_tokens=tokens("output_tokens"),
         reasoning_tokens=tokens("reasoning_tokens"),
         cost_usd=usd_text(values["cost"]) if priced else None,
-        unpriced_requests=values["unpriced_requests"],
+        unpriced_requests=int(values["unpriced_requests"]),
         wasted_usd=usd_text(values["wasted"]) if priced else None,
         good_requests=good,
         cost_per_1k_good_usd=_per(values["cost"], good, 1_000) if priced and good is not None else None,
-        gpu_used_usd=None if gpu is None or gpu.used is None else usd_text(gpu.used),
-        gpu_usd=None if gpu is None else usd_text(gpu.whole),
+        gpu_used_usd=None if share is None or share.used is None else usd_text(share.used),
+        gpu_usd=None if share is None else usd_text(share.whole),
     )
+
+
+def _unattributed(users: pl.DataFrame) -> int:
+    """Pico-USD of requests without a user."""
+    return int(users.filter(pl.col("by_user").is_null()).get_column("cost").sum())
 
 
 def _per(cost: int, count: int, scale: int) -> str | None:
@@ -243,14 +271,15 @@ def _closed(selection: Selection, lines: pl.DataFrame) -> Selection:
     return selection.within(start, end)
 
 
-def _other(fleet: Fleet | None, rows: Cube, by: Sequence[str], selection: Selection) -> list[OtherCostLine]:
+def _other(fleet: Fleet | None, rows: pl.DataFrame, by: Sequence[str], selection: Selection) -> list[OtherCostLine]:
     """Monthly amounts of the fleet file for the length of the selection, split over the rows."""
     if fleet is None or selection.start_ns is None or selection.end_ns is None or selection.where:
         return []
     found = []
     for other in fleet.other:
         pico = round_half_even(Fraction(other.usd_per_month) * PICO * _months(selection))
-        parts = split(pico, {key: values[_OTHER_WEIGHTS[other.split_by]] for key, values in rows.items()})
+        weights = rows.select(*(f"by_{name}" for name in by), other.split_by).iter_rows()
+        parts = split(pico, {row[:-1]: int(row[-1]) for row in weights})
         order = sorted(parts.items(), key=lambda item: (-item[1], [(v is None, v or "") for v in item[0]]))
         shown = [OtherCostPart(dict(zip(by, key, strict=True)), usd_text(part)) for key, part in order]
         found.append(OtherCostLine(other.name, usd_text(pico), other.split_by, shown))

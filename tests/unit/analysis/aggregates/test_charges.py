@@ -106,6 +106,19 @@ def test_a_sampling_rate_is_what_its_decimal_text_says() -> None:
         fraction_of(0.0)
 
 
+def test_rates_without_a_small_common_denominator_are_divided_exactly_too() -> None:
+    rates = [0.123456789012345, 0.987654321098765, 0.555555555555551]
+    rows = [tokens(7_000_001 + n, user=f"u-{n}", sampling_rate=rate) for n, rate in enumerate(rates)]
+    lines = lines_of(*rows, by=("user",))
+    exact = sum(Fraction((7_000_001 + n) * 10**6) / fraction_of(rate) for n, rate in enumerate(rates))
+    found = cube(lines, ["user"], {"cost": MEASURES["cost"]})
+    assert sum(values["cost"] for values in found.values()) == round(exact)
+    assert all(
+        abs(found[(f"u-{n}",)]["cost"] - Fraction((7_000_001 + n) * 10**6) / fraction_of(rate)) < 1
+        for n, rate in enumerate(rates)
+    )
+
+
 def test_sums_beyond_63_bits_stay_exact() -> None:
     dear = PriceBook(
         (PriceEntry("m", date(2026, 1, 1), {"input": Decimal(10_000), "output": Decimal(0)}),), builtin=False

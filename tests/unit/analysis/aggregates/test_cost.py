@@ -277,3 +277,34 @@ def test_the_simulators_cost_per_request_is_reproduced() -> None:
     }
     assert {s: (int(sum(values) * USD), len(values)) for s, values in plain.items()} == mine
     assert sorted(mine) == ["agent", "chat", "code", "rag", "summarise"]
+
+
+def test_the_end_of_a_long_table_is_one_row_and_nobodys_row_stays() -> None:
+    rows = requests(
+        *({"model": "m", "user": user, "input_tokens": count, "output_tokens": 0}
+          for user, count in (("a", 5_000_000), ("b", 4_000_000), ("c", 2_000_000), ("d", 1_000_000), (None, 10)))
+    )  # fmt: skip
+    ledger = keep_ledger(rows, None, BOOK)
+    found = costs(ledger.requests, None, ledger=ledger, most_rows=3)
+    assert [(row.by["user"], row.cost_usd, row.requests, row.others) for row in found.rows] == [
+        ("a", "5", 1, 0), ("b", "4", 1, 0), (None, "0.00001", 1, 0), ("other", "3", 2, 2),
+    ]  # fmt: skip
+    assert found.cubes["tenant"] == costs(ledger.requests, None, ledger=ledger).cubes["tenant"]
+
+
+def test_replica_shares_of_a_long_table_are_added_up_too() -> None:
+    rows = requests(*({"model": "m", "user": f"u-{n}", "input_tokens": 100, "output_tokens": 0} for n in range(4)))
+    hour = {
+        "replica": "m-0",
+        "model": "m",
+        "hour_ns": ns("2026-11-10T09:00:00Z"),
+        "up_s": 3600.0,
+        "busy_s": 1800.0,
+        "cost_usd": 8 * USD,
+    }
+    ledger = keep_ledger(rows, None, BOOK)
+    found = costs(ledger.requests, replica_hours(hour), ledger=ledger, most_rows=2)
+    assert [(row.by["user"], row.gpu_usd, row.gpu_used_usd) for row in found.rows] == [
+        ("u-0", "2", "1"),
+        ("other", "6", "3"),
+    ]
