@@ -43,6 +43,7 @@ from ingest.selection import DERIVED_DIMENSIONS, Selection
 from ingest.store.database import Store
 
 RULES = "rules of this version"
+MOST_COST_ROWS = 10_000  # of a table in the result: 3 MB of JSON; the command costs has them all
 EARLIER_COLUMNS = [column.name for column in REQUESTS if column.name not in ("attributes", "flags", "upload_id")]
 NOT_READ = ("attributes",)  # long texts that no figure needs
 
@@ -87,7 +88,9 @@ def analyze(
     side = measured(store, selection, objectives, prices, fleet)
     other = None if baseline is None else measured(*baseline, objectives, prices, fleet)
     frame, span = side.frame, side.span
-    money = costs(frame, side.replica_hours, ledger=side.ledger, fleet=fleet, selection=selection)
+    money = costs(
+        frame, side.replica_hours, ledger=side.ledger, fleet=fleet, selection=selection, most_rows=MOST_COST_ROWS
+    )
     quality = _quality(store, side)
     defining = good_objectives(objectives)
     judged = judge(
