@@ -30,6 +30,7 @@ BODY = b"hello" * 1000
         ("gzip", gzip.compress(BODY[:7]) + gzip.compress(BODY[7:])),
         ("zstd", zstd.compress(BODY[:7]) + zstd.compress(BODY[7:])),
     ],
+    ids=["none", "identity", "gzip", "deflate", "zstd", "gzip of two members", "zstd of two frames"],
 )
 def test_every_encoding_gives_the_body_back(encoding: str, packed: bytes) -> None:
     assert unpack(packed, encoding, 5000) == BODY
@@ -59,6 +60,7 @@ def test_a_body_that_unpacks_beyond_the_limit_is_refused(encoding: str, bomb: by
         ("zstd", zstd.compress(BODY)[:-4], 400, "damaged_body"),
         ("zstd", zstd.compress(BODY) + b"junk", 400, "damaged_body"),
     ],
+    ids=["unknown", "no gzip", "torn gzip", "torn zstd", "zstd and more"],
 )
 def test_what_is_no_such_body_is_refused(encoding: str, packed: bytes, status: int, code: str) -> None:
     with pytest.raises(Refused) as caught:
