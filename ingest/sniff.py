@@ -178,7 +178,7 @@ def json_keys(data: bytes) -> set[str]:
     Bears truncation anywhere. Inside arrays below the top the entries' names are joined to the array's own name.
     """
     found: set[str] = set()
-    stack: list[tuple[str, bytes]] = []  # (path of the container, its opening bracket)
+    stack: list[tuple[str, bytes, int]] = []  # (path of the container, its opening bracket, objects around and in it)
     path = ""  # path of the value that comes next
     expect_key = False
     key: str | None = None
@@ -186,12 +186,12 @@ def json_keys(data: bytes) -> set[str]:
     for token in _TOKEN.finditer(data):
         mark = token[0]
         if mark in (b"{", b"["):
-            stack.append((path, mark))
+            stack.append((path, mark, (stack[-1][2] if stack else 0) + (mark == b"{")))
             expect_key = mark == b"{"
         elif mark in (b"}", b"]"):
             if stack:
                 stack.pop()
-            top_array = len(stack) == 1 and stack[0] == ("", b"[")
+            top_array = len(stack) == 1 and stack[0][:2] == ("", b"[")
             values += not stack or top_array
             if values:
                 break
@@ -201,13 +201,12 @@ def json_keys(data: bytes) -> set[str]:
             expect_key = bool(stack) and stack[-1][1] == b"{"
             path = stack[-1][0] if stack else ""
         elif mark == b":":
-            if key is not None and stack:
+            if key is not None and stack and stack[-1][2] <= MAX_DEPTH:
                 path = f"{stack[-1][0]}.{key}" if stack[-1][0] else key
         elif expect_key and mark[:1] == b'"' and token.lastgroup != "torn":
             key = _text(mark)
             expect_key = False
-            depth = sum(bracket == b"{" for _, bracket in stack)
-            if depth <= MAX_DEPTH:
+            if stack[-1][2] <= MAX_DEPTH:
                 found.add(f"{stack[-1][0]}.{key}" if stack[-1][0] else key)
     return found
 

@@ -20,6 +20,8 @@ from ingest.formats.contract import RawReject, Source
 
 MAX_BYTES = 64 * 1024 * 1024  # of one line or element, as reject reason line_too_long says
 CHUNK_BYTES = 1 << 20
+MAX_NESTING = 1000  # deeper is no telemetry, and no decoder follows
+TRIED_BYTES = 4 << 20  # of a line that is parsed only to tell lines from a document
 LINES_TRIED = 4  # a document may hold a line that is a value by itself; a file of lines may start with a bad one
 
 Path = tuple[str, ...]  # keys from the top; "[]" stands for every index of an array, "*" for every key
@@ -79,15 +81,29 @@ def json_rows(source: Source, *paths: Path) -> Iterator[Row | RawReject]:
 
 def _is_by_line(stream: IO[bytes]) -> bool:
     """Whether there is more than one line, and the first, or half of the first, is an object (or array) by itself."""
-    lines: list[bytes] = []
-    while len(lines) < LINES_TRIED and (line := stream.readline(MAX_BYTES + 1)):
-        if stripped := line.strip(_BLANK + b"\xef\xbb\xbf"):
-            lines.append(stripped)
-    return len(lines) > 1 and (_is_value(lines[0]) or 2 * sum(map(_is_value, lines)) >= len(lines))
+    told: list[bool] = []
+    while len(told) < LINES_TRIED and (line := stream.readline(TRIED_BYTES)):
+        is_cut = len(line) == TRIED_BYTES and not line.endswith(b"\n")
+        stripped = line.strip(_BLANK + b"\xef\xbb\xbf")
+        if is_cut:
+            told.append(stripped[:1] in (b"{", b"[") and _last_byte(stream) in (b"}", b"]"))
+        elif stripped:
+            told.append(_is_value(stripped))
+    return len(told) > 1 and (told[0] or 2 * sum(told) >= len(told))
+
+
+def _last_byte(stream: IO[bytes]) -> bytes:
+    """The last byte of the rest of a line that is not blank; a line too long to be tried is judged by its ends."""
+    last = b""
+    while data := stream.readline(CHUNK_BYTES):
+        last = data.strip(_BLANK)[-1:] or last
+        if data.endswith(b"\n"):
+            break
+    return last
 
 
 def _is_value(line: bytes) -> bool:
-    if line[:1] not in b"{[" or len(line) <= len("[{"):
+    if line[:1] not in (b"{", b"[") or len(line) <= len("[{"):
         return False
     try:
         return isinstance(decode(line), (dict, list))
@@ -207,6 +223,9 @@ class _Cutter:
                 yield self._reject("trailing_text" if n_values else "invalid_json", found)
                 return
             if token in b"{[":
+                if len(self._open) == MAX_NESTING:
+                    yield self._reject("invalid_json", self._at - 1)
+                    return
                 self._enter(token, found)
                 if self._keep is None and self._is_wanted():
                     self._keep, depth_of_piece = self._at - 1, len(self._open)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,22 @@ def test_a_bad_piece_is_one_reject_and_costs_no_neighbor(
     tmp_path: Path, data: bytes, expected: list[tuple[object, ...]]
 ) -> None:
     assert told(tmp_path, data) == expected
+
+
+def test_brackets_without_end_are_one_reject(tmp_path: Path) -> None:
+    assert told(tmp_path, "[" * 1_000_000) == [("invalid_json", 1)]
+    assert told(tmp_path, '{"a": "' + "\\" * 3_000_001) == [("torn_line", 1)]
+
+
+def test_a_long_document_on_one_line_is_read_in_little_memory(tmp_path: Path) -> None:
+    file = tmp_path / "data"
+    file.write_text(json.dumps({"items": [{"n": n, "text": "x" * 1000} for n in range(20_000)]}))
+    tracemalloc.start()
+    n_rows = sum(isinstance(row, Row) for row in json_rows(open_source(file), ("items", "[]")))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert n_rows == 20_000
+    assert peak < file.stat().st_size / 2  # 20 MB of document, buffers of a few
 
 
 def test_elements_are_cut_out_at_their_paths(tmp_path: Path) -> None:
