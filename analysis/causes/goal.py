@@ -77,6 +77,15 @@ class Goal:
         """Column of the verdict, for objectives whose threshold is no number."""
         return f"bad:{self.id}"
 
+    @property
+    def tolerated(self) -> float | None:
+        """Share of bad requests (for a mean cost: the mean) that the objective still accepts."""
+        if self.target is not None:
+            return 1.0 - self.target
+        if self.statistic is not None and self.statistic.startswith("p"):
+            return 1.0 - float(self.statistic[1:]) / 100
+        return self.threshold if self.kind in ("failure", "cancel", "degraded", "cold", "cost") else None
+
     def value(self, rows: Rows) -> pl.Expr:
         if self.metric in ("cost", "cost_per_1k_tokens", "cost_per_million_output_tokens"):
             return pl.col("cost_pico") / 1e12

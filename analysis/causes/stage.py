@@ -15,7 +15,7 @@ from math import factorial
 
 import polars as pl
 
-from analysis.aggregates.statistics import quantile, quantile_expr
+from analysis.aggregates.statistics import quantile_expr
 from analysis.causes.goal import Goal
 from analysis.causes.rows import ENGINE, Rows
 from analysis.causes.settings import CauseSettings
@@ -68,10 +68,8 @@ def tail_excess(inside: pl.DataFrame, normal: pl.DataFrame, goal: Goal, settings
 
 def _tail(frame: pl.DataFrame, share: float) -> pl.DataFrame:
     timed = frame.filter(pl.col("value").is_not_null() & pl.col("ok"))
-    if timed.height == 0:
-        return timed
-    limit = quantile(timed["value"], share)
-    return timed.filter(pl.col("value") >= limit)
+    n = timed.height - int(share * timed.height)
+    return timed.sort("value", "at", descending=True).head(n)
 
 
 def _mean(frame: pl.DataFrame, stage: str) -> float:

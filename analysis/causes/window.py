@@ -17,6 +17,9 @@ from analysis.causes.goal import Goal
 from analysis.causes.settings import CauseSettings
 
 
+GOES_ON = 0.2  # part of the breached windows' requests; less is the edge of the incident
+
+
 @dataclass(frozen=True)
 class Interval:
     """Half-open, in seconds from the first request; `score` is the strength of the shift."""
@@ -59,12 +62,23 @@ def incident_intervals(
     found = []
     for start, end in runs:
         best = _scan(coarse, step, start - settings.pad_s, end + settings.pad_s)
-        if best is None:
-            best = Interval(start, end, 0.0)
+        if best is None or _goes_on(coarse, step, best, (start, end), goal):
+            best = Interval(start, end, best.score if best is not None else 0.0)
         elif fine is not None:
             best = _refine(fine, settings.fine_s, best, settings.bin_s)
         found.append(Interval(best.start, min(best.end, end_s), best.score))
     return tuple(sorted(found, key=lambda interval: (-interval.score, interval.start)))
+
+
+def _goes_on(series: Series, step: int, found: Interval, run: tuple[float, float], goal: Goal) -> bool:
+    """Whether the breached windows still break the limit without the interval: then it is only their worst part."""
+    counts, totals = series
+    first, last = int(run[0] // step), min(math.ceil(run[1] / step), len(counts) - 1)
+    left, right = (min(max(round(edge / step), first), last) for edge in (found.start, found.end))
+    n = counts[last] - counts[first] - (counts[right] - counts[left])
+    total = totals[last] - totals[first] - (totals[right] - totals[left])
+    tolerated = goal.tolerated
+    return tolerated is not None and n >= GOES_ON * (counts[last] - counts[first]) and total > tolerated * n
 
 
 Series = tuple[list[float], list[float]]  # cumulated count and cumulated total, one entry more than bins

@@ -1,0 +1,194 @@
+"""Findings of a small service with one planted fault, or none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from analysis.result import Finding
+from tests.support.service import Plant, Row, findings, in_fault, service, without
+
+
+def slow_search(row: Row, minute: float) -> None:
+    if in_fault(minute) and row["scenario"] == "rag":
+        row["retrieval_ms"] *= 12
+
+
+def slow_replica(row: Row, minute: float) -> None:
+    if in_fault(minute) and row["replica"] == "large-east-1":
+        row["slow"] = 3.0
+
+
+def missing_replicas(row: Row, minute: float) -> None:
+    if in_fault(minute) and (row["model"], row["region"]) == ("large", "east"):
+        row |= {"replica": "large-east-2", "deployment_version": "v2", "batch_size": row["batch_size"] * 1.6}
+        row["queue_ms"] += 3000 * row["wait"]
+
+
+def longer_prompts(row: Row, minute: float) -> None:
+    if in_fault(minute) and row["scenario"] == "rag":
+        row["input_tokens"] *= 3
+    if in_fault(minute):
+        row["queue_ms"] += 2500 * row["wait"]
+
+
+def longer_answers(row: Row, minute: float) -> None:
+    if in_fault(minute) and row["scenario"] == "chat":
+        row["output_tokens"] *= 3
+
+
+def lost_cache(row: Row, minute: float) -> None:
+    if in_fault(minute):
+        row["queue_ms"] += 2000 * row["wait"]
+        row["cached_input_tokens"] = 0 if row["scenario"] == "agent" else row["cached_input_tokens"]
+
+
+def few_seats(row: Row, minute: float) -> None:
+    if in_fault(minute) and row["model"] == "small":
+        row |= {"queue_ms": row["queue_ms"] + 5000 * row["wait"], "batch_size": 2.0}
+
+
+def cold_replicas(row: Row, minute: float) -> None:
+    if in_fault(minute) and row["replica"] == "small-east-2":
+        row |= {"cold_start": True, "queue_ms": 2000 + 20_000 * row["wait"]}
+
+
+def failing_version(row: Row, minute: float) -> None:
+    if in_fault(minute) and row["deployment_version"] == "v2" and row["wait"] < 0.3:
+        row["status"] = "error"
+
+
+def told(found: tuple[Finding, ...], objective: str) -> tuple[str, str | None, dict[str, str], str]:
+    """Stage, cause, segment and first advice of the objective's first finding."""
+    first = next(finding for finding in found if finding.objective == objective and finding.rank == 1)
+    return first.stage, first.cause, first.segment, first.recommendations[0].id
+
+
+def test_a_healthy_service_has_no_finding() -> None:
+    assert findings(service()) == ()
+
+
+@pytest.mark.parametrize(
+    ("plant", "objective", "expected"),
+    [
+        (slow_search, "ttft", ("retrieval", "dependency", {"scenario": "rag"}, "parallel_retrieval")),
+        (slow_replica, "tpot", ("decode", "performance", {"replica": "large-east-1"}, "replica_drain")),
+        (missing_replicas, "ttft", ("queue", "failure", {"model": "large", "region": "east"}, "scale_out")),
+        (longer_prompts, "ttft", ("prefill", "mix_shift", {"scenario": "rag"}, "input_length_cap")),
+        (longer_answers, "e2e", ("decode", "mix_shift", {"scenario": "chat"}, "output_length_control")),
+        (lost_cache, "ttft", ("queue", "config", {"scenario": "agent"}, "prompt_layout")),
+        (few_seats, "ttft", ("queue", "config", {"model": "small"}, "raise_batch_limit")),
+        (cold_replicas, "ttft", ("queue", "config", {"cold_start": "true"}, "warm_pool")),
+        (failing_version, "errors", ("error", "failure", {"deployment_version": "v2"}, "rollback_version")),
+    ],
+)
+def test_a_planted_fault_is_named(plant: Plant, objective: str, expected: tuple[str, str, dict[str, str], str]) -> None:
+    assert told(findings(service(plant)), objective) == expected
+
+
+def test_the_window_of_a_finding_is_that_of_the_fault_and_not_of_the_judged_windows() -> None:
+    (ttft, *_) = findings(service(slow_search))
+    assert ttft.window == ("2026-03-02T01:00:00Z", "2026-03-02T01:24:00Z")
+
+
+def test_objectives_that_one_fault_breaks_share_an_incident() -> None:
+    found = findings(service(slow_search))
+    assert [finding.objective for finding in found] == ["ttft", "e2e"]
+    assert len({finding.incident for finding in found}) == 1
+
+
+def test_two_faults_in_different_stages_are_findings_of_their_own() -> None:
+    found = findings(service(slow_search, slow_replica))
+    assert told(found, "tpot")[2] == {"replica": "large-east-1"}
+    assert told(found, "ttft")[2] == {"scenario": "rag"}
+
+
+def test_longer_requests_are_no_slower_service() -> None:
+    """Simpson's paradox: every request becomes no slower for its length, and yet the mean rises."""
+    found = findings(service(longer_prompts))
+    assert {finding.cause for finding in found} == {"mix_shift"}
+
+
+def test_exemplars_are_bad_requests_of_the_segment() -> None:
+    rows = service(slow_search)
+    (ttft, *_) = findings(rows)
+    by_key = {row["request_key"]: row for row in rows}
+    assert len(ttft.exemplars) == 5
+    assert {by_key[key]["scenario"] for key in ttft.exemplars} == {"rag"}
+    assert all(by_key[key]["ttft_ns"] > 1_600_000_000 for key in ttft.exemplars)
+
+
+def test_the_order_of_rows_changes_nothing() -> None:
+    rows = service(missing_replicas)
+    assert findings(rows) == findings(rows[::-1])
+
+
+def test_advice_that_would_harm_is_named_as_such() -> None:
+    (first, *_) = findings(service(missing_replicas))
+    against = {entry.id: entry.why for entry in first.contraindicated}
+    assert against["raise_batch_limit"].startswith("No limit changed")
+    assert not {entry.id for entry in first.recommendations} & set(against)
+
+
+def test_a_repaired_stage_is_predicted_to_go_back_to_its_normal() -> None:
+    (ttft, *_) = findings(service(slow_search))
+    predicted = ttft.recommendations[0].predicted
+    assert predicted is not None
+    assert predicted.basis == "back_to_normal"
+    assert predicted.value is not None
+    assert 0.8 < predicted.value < 1.6  # P95 of the unbroken windows
+
+
+@pytest.mark.parametrize(
+    ("plant", "columns", "rule"),
+    [
+        (few_seats, ("batch_size", "replica"), "KB-02"),
+        (slow_replica, ("replica", "batch_size"), "KB-40"),
+        (lost_cache, ("cached_input_tokens",), "KB-09"),
+        (cold_replicas, ("cold_start",), "KB-08"),
+    ],
+)
+def test_a_rule_whose_column_is_missing_is_untested_and_not_silent(
+    plant: Plant, columns: tuple[str, ...], rule: str
+) -> None:
+    found = findings(without(service(plant), *columns))
+    missing = {entry.id: entry.missing for finding in found for entry in finding.untested}
+    assert rule in missing
+    assert set(missing[rule]) <= set(columns)
+    assert not [finding for finding in found if rule in {item.entry for item in finding.recommendations}]
+
+
+def test_without_engine_stages_the_stage_is_before_the_first_token_and_never_prefill() -> None:
+    rows = []
+    for row in service(missing_replicas):
+        before = row["queue_ns"] + row["prefill_ns"]
+        rows.append(row | {"before_first_token_ns": before, "after_first_token_ns": row["decode_ns"]})
+    found = findings(without(rows, "queue_ns", "prefill_ns", "decode_ns"))
+    assert told(found, "ttft")[0] == "before_first_token"
+    assert "prefill" not in {finding.stage for finding in found}
+
+
+def test_a_missing_batch_is_counted_from_starts_and_ends() -> None:
+    found = findings(without(service(slow_replica), "batch_size"))
+    assert told(found, "tpot")[2] == {"replica": "large-east-1"}
+
+
+def test_an_earlier_baseline_serves_where_no_part_of_the_selection_is_unbroken() -> None:
+    def always(row: Row, minute: float) -> None:
+        if row["scenario"] == "rag":
+            row["retrieval_ms"] *= 12
+
+    found = findings(service(always), baseline=service())
+    assert told(found, "ttft")[:3] == ("retrieval", "dependency", {"scenario": "rag"})
+
+
+def test_an_endangered_objective_has_findings_that_say_so() -> None:
+    text = """
+objectives:
+  - {id: ttft, metric: ttft, threshold: 1600ms, target: 80%, period: 28d, min_requests: 60}
+"""
+    found = findings(service(slow_search), text)
+    verdicts = {finding.verdict for finding in found}
+    assert verdicts <= {"breached", "endangered"}
+    assert all(replace(finding, verdict="breached").stage == "retrieval" for finding in found)
