@@ -121,7 +121,7 @@ def analyze(
         stages=stage_shares(frame),
         strata=strata(frame, objectives, last_instant(frame)),
         objectives=list(judged),
-        goodput=goodput(frame, defining, span),
+        goodput=goodput(frame, defining, span, side.hours),
         availability=availability(frame),
         throughput=throughput(frame, span),
         load=replace(

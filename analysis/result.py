@@ -92,6 +92,7 @@ class DataQuality:
     straddlers: int  # arrived inside, ended outside
     straddler_tokens: int
     notes: list[str]
+    straddler_cost_usd: str | None = None
 
 
 @dataclass(frozen=True)
@@ -289,6 +290,7 @@ class Goodput:
     waterfall: list[WaterfallStep]
     series: list[TimePoint]
     note: str | None
+    good_requests_per_replica_hour: float | None = None
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,7 @@ def _inference_perf(ok: pl.DataFrame, defining: tuple[Objective, ...]) -> list[C
 
 
 def _summary(tool: str, figure: str, seconds: pl.Series, point: Point, says: str) -> list[CompatibleFigure]:
-    known = seconds.drop_nulls()
+    known = seconds.drop_nulls().sort()
     mean = known.to_frame("v").select(exact_mean(pl.col("v"))).item()
     values = [("mean", mean), *((name, point(known, p)) for name, p in _POINTS)]
     return [

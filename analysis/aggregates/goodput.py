@@ -29,13 +29,16 @@ MAX_POINTS = 400  # of the series; its step is the first below that gives no mor
 STEPS_S = (60, 300, 600, 900, 1800, 3600, 4 * 3600, 12 * 3600, 86_400, 7 * 86_400)
 
 
-def goodput(frame: pl.DataFrame, defining: tuple[Objective, ...], span: Span) -> Goodput:
+def goodput(
+    frame: pl.DataFrame, defining: tuple[Objective, ...], span: Span, hours: pl.DataFrame | None = None
+) -> Goodput:
     """Goodput by the objectives that define good; by success alone where there is none.
 
     Args:
         frame: with `good_verdict`.
         defining: aggregates/attainment.good_objectives.
         span: whose wall clock is the denominator.
+        hours: replica hours of the selection, for goodput per hour of a replica.
     """
     frame = _told(frame, defining)
     verdict = pl.col("good_verdict")
@@ -70,8 +73,14 @@ def goodput(frame: pl.DataFrame, defining: tuple[Objective, ...], span: Span) ->
         output_tokens_per_usd=good_tokens / cost if priced and cost and tokens_known else None,
         waterfall=waterfall(frame, defining),
         series=series(frame, span),
+        good_requests_per_replica_hour=_per_replica_hour(good_requests, hours),
         note=None if defining else "No objective judges single requests: good means that a request did not fail.",
     )
+
+
+def _per_replica_hour(good_requests: float, hours: pl.DataFrame | None) -> float | None:
+    up = 0.0 if hours is None else hours.select(exact_sum(pl.col("up_s"))).item() / 3600
+    return good_requests / up if up else None
 
 
 def waterfall(frame: pl.DataFrame, defining: tuple[Objective, ...]) -> list[WaterfallStep]:

@@ -20,6 +20,7 @@ import polars as pl
 from analysis import durations
 from analysis.aggregates.stages import skewed, staged
 from analysis.metrics.latency import CALLS
+from analysis.money import usd_text
 from analysis.result import Coverage, DataQuality, QualityCheck, RejectLine, UploadLine
 from ingest.documents import read_document
 from ingest.errors import REJECT_REASONS
@@ -130,6 +131,7 @@ def data_quality(
             late.select((pl.col("input_tokens").fill_null(0) + pl.col("output_tokens").fill_null(0)).sum()).item()
         ),
         notes=_notes(receipts),
+        straddler_cost_usd=_cost(late),
     )
 
 
@@ -180,8 +182,13 @@ def straddlers(frame: pl.DataFrame, end_ns: int | None) -> pl.DataFrame:
     if end_ns is None:
         return frame.clear()
     ended = pl.coalesce("ended_ns", pl.col("started_ns") + pl.col("e2e_ns"))
-    columns = ("request_key", "started_ns", "ended_ns", "e2e_ns", "input_tokens", "output_tokens")
+    columns = ("request_key", "started_ns", "ended_ns", "e2e_ns", "input_tokens", "output_tokens", "cost_pico")
     return frame.select(columns).filter((ended >= end_ns).fill_null(value=False))
+
+
+def _cost(rows: pl.DataFrame) -> str | None:
+    priced = rows.get_column("cost_pico").drop_nulls().cast(pl.Int128)
+    return None if priced.is_empty() else usd_text(int(priced.sum()))
 
 
 def _effective(weights: pl.Series) -> float | None:

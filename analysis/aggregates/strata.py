@@ -27,12 +27,17 @@ from analysis.result import Stratum
 from analysis.settings import Settings, bucket_labels
 
 UNKNOWN_LENGTH = "unknown"
+RESPONSE_CACHE = "response cache"  # answers that no engine made: a stratum of their own, for they pull percentiles down
 _KEYS = ("input_bucket", "output_bucket")
 
 
 def strata(frame: pl.DataFrame, objectives: Objectives, until: int | None) -> list[Stratum]:
     """The grid of every latency that some request has."""
-    rows = frame.with_columns(pl.col(name).fill_null(UNKNOWN_LENGTH) for name in _KEYS)
+    cached = pl.col("response_cached").fill_null(value=False)
+    rows = frame.with_columns(
+        pl.when(cached).then(pl.lit(RESPONSE_CACHE)).otherwise(pl.col(name).fill_null(UNKNOWN_LENGTH)).alias(name)
+        for name in _KEYS
+    )
     whole = _whole(rows)
     cost = sum(row["cost"] for row in whole.values())
     found: list[Stratum] = []

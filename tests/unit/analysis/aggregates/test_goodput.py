@@ -13,7 +13,7 @@ from analysis.metrics.measure import measure
 from analysis.objectives import read_objectives
 from analysis.result import Goodput, TimePoint, WaterfallStep
 from ingest.schema import NS_PER_S
-from tests.support.builders import MONDAY_NS, frame, request
+from tests.support.builders import MONDAY_NS, frame, replica_hours, request
 
 READ = read_objectives(
     "objectives: [{id: g, all_of: [{metric: ttft, threshold: 2s}, {metric: tpot, threshold: 100ms}], target: 95%}]"
@@ -62,6 +62,13 @@ def test_the_waterfall_says_where_requests_are_lost() -> None:
 def test_a_sample_stands_for_more_goodput_and_the_same_ratio() -> None:
     thinned = good_of([row | {"sampling_rate": 0.1} for row in rows()])
     assert (thinned.requests_per_second, thinned.ratio, thinned.good) == (0.6, 0.6, 6)
+
+
+def test_goodput_is_told_per_hour_of_a_replica() -> None:
+    measured = with_good(measure(frame(rows())), READ, None)
+    hours = replica_hours([{"replica": "a", "hour_ns": MONDAY_NS, "upload_id": "u", "up_s": 1800.0}])
+    assert goodput(measured, good_objectives(READ), MINUTE, hours).good_requests_per_replica_hour == 12.0
+    assert goodput(measured, good_objectives(READ), MINUTE).good_requests_per_replica_hour is None
 
 
 def test_the_series_tells_offered_and_good_per_second() -> None:

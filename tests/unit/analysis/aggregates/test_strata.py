@@ -48,3 +48,9 @@ def test_cells_are_ordered_by_length_and_not_by_name() -> None:
     ]
     cells = [(c.input_bucket, c.output_bucket) for c in strata(measure(frame(rows)), READ, None) if c.metric == "e2e"]
     assert cells == [("<512", "<64"), ("512-2k", "<64"), ("512-2k", ">=4k"), ("8k-32k", "<64"), (">=32k", "<64")]
+
+
+def test_answers_from_a_response_cache_are_a_stratum_of_their_own() -> None:
+    rows = [request(1, ttft_ms=5, e2e_ms=5, response_cached=True, output_tokens=0), request(2, ttft_ms=900, tpot_ms=10)]
+    cells = [(c.input_bucket, c.n, c.p50) for c in strata(measure(frame(rows)), READ, None) if c.metric == "ttft"]
+    assert cells == [("<512", 1, 0.9), ("response cache", 1, 0.005)]
