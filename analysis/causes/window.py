@@ -16,7 +16,6 @@ import polars as pl
 from analysis.causes.goal import Goal
 from analysis.causes.settings import CauseSettings
 
-
 GOES_ON = 0.2  # part of the breached windows' requests; less is the edge of the incident
 
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from analysis.rules.rule import ENGINES, OPS, Against, Fact, Rule, Test, Tree, facts_of
+from analysis.rules.rule import ENGINES, OPS, Against, Comparison, Fact, Rule, Tree, facts_of
 from ingest.documents import Entry, read_document, scalar_text, suggestion
 
 FILES = ("queue.yaml", "first_token.yaml", "decode.yaml", "around.yaml", "cost.yaml")
@@ -51,7 +51,7 @@ class Conflict:
     """An advice that must not, or not alone, be followed while something else holds."""
 
     against: tuple[str, ...]
-    when: Tree | Test
+    when: Tree | Comparison
     why: str
     only_warn: bool
 
@@ -176,7 +176,7 @@ def _conflict(entry: Entry, known: Sequence[str]) -> Conflict:
     )
 
 
-def _tree(entry: Entry, given: Any, key: str) -> Tree | Test:
+def _tree(entry: Entry, given: Any, key: str) -> Tree | Comparison:
     if not isinstance(given, dict):
         raise entry.error(f"{key} takes {{fact, op, value}}, or all, any or not of such", key)
     for kind in ("all", "any", "not"):
@@ -190,7 +190,7 @@ def _tree(entry: Entry, given: Any, key: str) -> Tree | Test:
         raise entry.error(f"a condition lacks {', '.join(sorted(missing))}", key)
     if given["op"] not in OPS:
         raise entry.error(f'op "{given["op"]}" is not known. {suggestion(str(given["op"]), OPS)}', key)
-    return Test(str(given["fact"]), str(given["op"]), _value(given["value"]))
+    return Comparison(str(given["fact"]), str(given["op"]), _value(given["value"]))
 
 
 def _value(given: Any) -> Fact | tuple[str, ...]:
@@ -243,9 +243,9 @@ def _explain_advice(identity: str, catalog: Catalog) -> str | None:
     return "\n".join(lines)
 
 
-def says(tree: Tree | Test) -> str:
+def says(tree: Tree | Comparison) -> str:
     """A condition in words."""
-    if isinstance(tree, Test):
+    if isinstance(tree, Comparison):
         words = {
             "eq": "is",
             "ne": "is not",

@@ -27,7 +27,7 @@ OPS: tuple[str, ...] = ("eq", "ne", "in", "not_in", *_NUMERIC)
 
 
 @dataclass(frozen=True)
-class Test:
+class Comparison:
     """One comparison of a fact."""
 
     fact: str
@@ -53,7 +53,7 @@ class Tree:
     """all, any or not of further trees and tests; three-valued."""
 
     kind: Literal["all", "any", "not"]
-    parts: tuple[Tree | Test, ...]
+    parts: tuple[Tree | Comparison, ...]
 
     def holds(self, facts: Facts) -> bool | None:
         seen = [part.holds(facts) for part in self.parts]
@@ -65,9 +65,9 @@ class Tree:
         return None if None in seen else not decisive
 
 
-def facts_of(tree: Tree | Test) -> tuple[str, ...]:
+def facts_of(tree: Tree | Comparison) -> tuple[str, ...]:
     """Names of the facts that a tree reads, in order of first mention."""
-    if isinstance(tree, Test):
+    if isinstance(tree, Comparison):
         return (tree.fact,)
     return tuple(dict.fromkeys(name for part in tree.parts for name in facts_of(part)))
 
@@ -76,7 +76,7 @@ def facts_of(tree: Tree | Test) -> tuple[str, ...]:
 class Against:
     """A condition under which an advice is withheld, or given with a warning, and why."""
 
-    when: Tree | Test
+    when: Tree | Comparison
     why: str
     only_warn: bool = False
 
@@ -98,7 +98,7 @@ class Rule:
     recommends: tuple[str, ...]
     stages: tuple[str, ...]
     needs: tuple[str, ...]
-    when: Tree | Test
+    when: Tree | Comparison
     unless: tuple[Against, ...]
     min_bad: int
     priority: int
