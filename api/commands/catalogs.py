@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import difflib
 import sys
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from analysis.explain import explain_objective
 from analysis.metrics.catalog import METRICS
 from analysis.metrics.metric import Metric
+from analysis.objectives import default_objectives, load_objectives
+from analysis.openslo_export import write_openslo
 from analysis.rules.catalog import built_in
 from analysis.rules.catalog import explain as explain_rule
 from api.commands.words import entry_lines, prose_lines, table_lines
@@ -39,15 +44,27 @@ def rules() -> None:
     _print(table_lines(["RULE", "TITLE", "RECOMMENDS"], rows, figures=0))
 
 
-def explain(entry_id: Annotated[str, typer.Argument(metavar="ID", help="Of a metric, a format or a rule.")]) -> None:
-    """Say what a metric, a format or a rule means, where it comes from, and what it needs."""
+def explain(
+    entry_id: Annotated[str, typer.Argument(metavar="ID", help="Of a metric, a format, a rule or an objective.")],
+    objectives: Annotated[Path | None, typer.Option(help="Whose objectives; default built in.")] = None,
+    openslo: Annotated[bool, typer.Option("--openslo", help="The objective as OpenSLO; ID all: all of them.")] = False,
+) -> None:
+    """Say what a metric, a format, a rule or an objective means, where it comes from, and what it needs."""
+    promised = load_objectives(objectives) if objectives is not None else default_objectives()
+    named = [item for item in promised.items if (openslo and entry_id == "all") or item.id == entry_id]
+    if named and openslo:
+        sys.stdout.write(write_openslo(replace(promised, items=tuple(named))))
+        return
+    if named:
+        _print(explain_objective(named[0], promised.settings))
+        return
     entries = {item.id: _metric(item) for item in METRICS} | {item.name: _format(item) for item in FORMATS}
     catalog = built_in()
     if told := explain_rule(entry_id):
         _print(prose_lines(told))
         return
     if entry_id not in entries:
-        known = [*entries, *(rule.id for rule in catalog.rules), *catalog.advice]
+        known = [*entries, *(item.id for item in promised.items), *(rule.id for rule in catalog.rules), *catalog.advice]
         near = difflib.get_close_matches(entry_id, known, 1)
         hint = f'Did you mean "{near[0]}"?' if near else "tailwise metrics, formats and rules list what there is"
         raise NotFound(f'nothing is called "{entry_id}". {hint}')
