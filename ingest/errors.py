@@ -115,6 +115,7 @@ REJECT_REASONS: dict[str, str] = {
     "invalid_utf8": "the line holds bytes that are not UTF-8",
     "line_too_long": "the line is longer than 64 MiB",
     "wrong_columns": "the row has another number of columns than the header",
+    "unclosed_quote": "a quoted value of the row does not end",
     "no_trace_id": "the span has no trace id",
     "zero_trace_id": "the trace id is all zeros, which the specification calls invalid",
     "bad_trace_id": "the trace id is neither 16 bytes of hex nor of base64",

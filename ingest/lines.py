@@ -1,12 +1,11 @@
 """Where refused rows stand in their file: true line number, byte offset, first characters.
 
-Input: unpacked bytes, and the refused records by number (blank lines are no records) or byte offset. Output: Reject.
+Input: unpacked bytes, and the refused records by number (blank lines are no records). Output: Reject.
 A walk over the file, made only where something was refused. Memory: one line.
 """
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterable, Iterator
 from typing import IO
@@ -31,7 +30,7 @@ def json_rejects(stream: IO[bytes], refused: Iterable[tuple[int, str]]) -> Itera
     record = 0
     if target is None:
         return
-    for line, offset, data in _lines(stream):
+    for line, offset, data in numbered_lines(stream):
         if not data.strip(_BLANK):
             continue
         record += 1
@@ -43,7 +42,7 @@ def json_rejects(stream: IO[bytes], refused: Iterable[tuple[int, str]]) -> Itera
                 return
 
 
-def _lines(stream: IO[bytes]) -> Iterator[tuple[int, int, bytes]]:
+def numbered_lines(stream: IO[bytes]) -> Iterator[tuple[int, int, bytes]]:
     """(number, offset, bytes) of every line; of one above the limit only its start."""
     line = offset = 0
     while data := stream.readline(MAX_LINE_BYTES + 1):
@@ -77,61 +76,6 @@ def _fault_of_syntax(data: bytes, *, is_torn: bool) -> str:
     except (ValueError, RecursionError):
         return "torn_line" if is_torn else "invalid_json"
     return "trailing_text"
-
-
-def csv_rejects(
-    stream: IO[bytes], delimiter: str, refused: Iterable[tuple[int, str]], by_parser: Iterable[tuple[int, str]]
-) -> Iterator[Reject]:
-    """The refused rows of a table, in the order of the file.
-
-    Args:
-        refused: (record number from 1 among the rows the parser took, reason), ascending.
-        by_parser: (byte offset, reason) of the rows it did not take, ascending.
-    """
-    wanted, parser = iter(refused), dict(by_parser)
-    target = next(wanted, None)
-    record = -1  # the header is no record
-    carried: str | None = None
-    for line, offset, data, n_fields in _csv_records(stream, delimiter):
-        reason = parser.get(offset) or carried
-        carried = reason if not n_fields else None  # the parser counts blank lines to the row after them
-        if reason is not None and n_fields:
-            is_torn = reason == "wrong_columns" and not data.endswith(b"\n")
-            yield Reject(line, offset, "torn_line" if is_torn else reason, head_of(data))
-            continue
-        if not n_fields:
-            continue
-        record += 1
-        if target is not None and record == target[0]:
-            yield Reject(line, offset, "no_time" if target[1] == UNJUDGED else target[1], head_of(data))
-            target = next(wanted, None)
-
-
-def _csv_records(stream: IO[bytes], delimiter: str) -> Iterator[tuple[int, int, bytes, int]]:
-    """(line, offset, bytes, number of fields) of every record; a quoted value may run over several lines."""
-    pending: list[bytes] = []
-    start_line = start_offset = 0
-    for line, offset, data in _lines(stream):
-        if not pending:
-            start_line, start_offset = line, offset
-        pending.append(data)
-        whole = b"".join(pending)
-        if whole.count(b'"') % 2 and len(whole) < MAX_LINE_BYTES:
-            continue
-        yield start_line, start_offset, whole, _n_fields(whole, delimiter)
-        pending = []
-    if pending:  # a quote that never ends: the parser refused the row, and with it what followed
-        yield start_line, start_offset, b"".join(pending), 1
-
-
-def _n_fields(data: bytes, delimiter: str) -> int:
-    if not data.strip(_BLANK):
-        return 0
-    text = data.decode("utf-8", "replace").rstrip("\r\n")
-    try:
-        return len(next(csv.reader([text], delimiter=delimiter), []))
-    except csv.Error:
-        return 1
 
 
 def head_of(data: bytes) -> str:

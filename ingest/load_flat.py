@@ -13,14 +13,16 @@ from ingest.errors import Reject, UnusableFormat
 from ingest.formats import flat as own_tables
 from ingest.formats.contract import FlatReader, Format, Head, Source, SourceColumn
 from ingest.formats.flat_names import is_content
-from ingest.lines import UNJUDGED, csv_rejects, head_of, json_rejects
+from ingest.lines import UNJUDGED, head_of, json_rejects
 from ingest.receipts import LoadOptions
 from ingest.store import flat as bulk
 from ingest.store.append import add_rejects
 from ingest.store.files import reachable
 from ingest.store.flat import FlatColumn, FlatCounts, FlatMeaning
 from ingest.store.flat_source import Columns, FlatFile, read_columns, told
+from ingest.table_lines import Places, rewrite
 from ingest.told import Told
+from ingest.unpack import MAX_LINE_BYTES
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -30,94 +32,128 @@ if TYPE_CHECKING:
 KINDS: dict[str, Literal["json", "csv", "parquet"]] = {"json_lines": "json", "csv": "csv", "parquet": "parquet"}
 
 
-def load_table(
-    store: Store,
-    cursor: DuckDBPyConnection,
-    source: Source,
-    head: Head,
-    file_format: Format,
-    *,
-    upload_id: str,
-    options: LoadOptions,
-    now_ns: int,
-    longest_line: int = 0,
-    in_source: Callable[[Reject], Reject] = lambda reject: reject,
-) -> Told:
-    """What became of the rows of a flat source.
+@dataclass(frozen=True)
+class TableLoad:
+    """One flat source into the store, within the transaction of the cursor; call `run` once.
 
-    Args:
-        longest_line: upper bound of the length of a line, 0 where it is not known.
-        in_source: gives a reject its place in the source as the user knows it, where this is a copy.
-
-    Raises:
-        UnreadableInput: the bytes cannot be read as rows at all.
-        UnusableFormat: the shape is none of a table, or no column means anything.
+    `longest_line`: upper bound of the length of a line, 0 where it is not known.
     """
-    reader = file_format.reader
-    if not isinstance(reader, FlatReader) or head.shape not in KINDS:
-        raise UnusableFormat(f"{source.name} is no table: JSON lines, CSV or Parquet is needed", code="not_a_table")
-    file = FlatFile(
-        path=reachable(store, cursor, source.path),
-        kind=KINDS[head.shape],
-        packing=source.packing,
-        delimiter=head.delimiter,
-        header=head.columns,
-        longest_line=longest_line,
-    )
-    with told(source.name):
-        columns = read_columns(cursor, file)
-    named = Head(head.name, head.shape, head.data, head.keys, tuple(columns.counts), head.delimiter)
-    meaning = _meaning(reader, named, columns, options, file_format.name, upload_id=upload_id, now_ns=now_ns)
-    counts = bulk.load_flat(cursor, file, columns, meaning)
-    places = _Places(cursor, source, file)
-    first = add_rejects(store, cursor, upload_id, (in_source(reject) for reject in places.rejects(counts)))
-    return Told(
-        read=counts.n_read,
-        accepted=counts.n_accepted,
-        duplicate=counts.n_duplicate,
-        rejected=counts.n_rejected,
-        rejects=first,
-        not_understood=_not_understood(counts.columns or columns, meaning, reader),
-        notes=tuple(_notes(named, counts, meaning, reader)),
-    )
 
+    store: Store
+    cursor: DuckDBPyConnection
+    file_format: Format
+    upload_id: str
+    options: LoadOptions
+    now_ns: int
+    longest_line: int = 0
 
-def _meaning(
-    reader: FlatReader,
-    head: Head,
-    columns: Columns,
-    options: LoadOptions,
-    source: str,
-    *,
-    upload_id: str,
-    now_ns: int,
-) -> FlatMeaning:
-    told_by_user = own_tables.mapped(options.mapping) if reader.table == "requests" else ()
-    for column in told_by_user:
-        _check_mapped(column, head)
-    fields = {column.column for column in told_by_user}
-    found = (*told_by_user, *(column for column in reader.columns(head) if column.column not in fields))
-    used = {name for column in found for name in column.names}
-    used |= {name.partition(".")[0] for name in used if name not in columns.counts}
-    used |= set(reader.identity)
-    extras = [name for name in columns.counts if name not in used and name not in reader.redundant]
-    keeps = options.attributes == "all" and reader.table == "requests"
-    return FlatMeaning(
-        columns=tuple(FlatColumn(c.column, c.names, c.unit, c.is_zero_absent, c.prefix) for c in found),
-        source=source,
-        upload_id=upload_id,
-        now_ns=now_ns,
-        table=reader.table,
-        key=reader.key,
-        vantage=reader.vantage,
-        generation_basis=reader.generation_basis,
-        sampling_rate=options.sampling_rate or options.mapping.sampling_rate or 1.0,
-        timezone=options.mapping.timezone,
-        attributes=tuple(name for name in extras if keeps and not is_content(name)),
-        dimensions=options.mapping.dimensions if reader.table == "requests" else {},
-        constants=reader.constants(head),
-        identity=reader.identity,
-    )
+    def run(self, source: Source, head: Head, in_source: Callable[[Reject], Reject]) -> Told:
+        """What became of the rows.
+
+        Args:
+            in_source: gives a reject its place in the source as the user knows it, where this is a copy.
+
+        Raises:
+            UnreadableInput: the bytes cannot be read as rows at all.
+            UnusableFormat: the shape is none of a table.
+        """
+        if head.shape not in KINDS:
+            raise UnusableFormat(f"{source.name} is no table: JSON lines, CSV or Parquet is needed", code="not_a_table")
+        file = FlatFile(
+            path=reachable(self.store, self.cursor, source.path),
+            kind=KINDS[head.shape],
+            packing=source.packing,
+            delimiter=head.delimiter,
+            header=head.columns,
+            longest_line=self.longest_line,
+        )
+        bulk_load = self._bulk(source, head, file)
+        if file.kind == "csv" and bulk_load.counts.n_rejected:
+            bulk.take_back(self.cursor, self.reader.table, self.upload_id)
+            return self._rewritten(source, head, in_source)
+        rejects = self._rejects(source, file, bulk_load.counts)
+        first = add_rejects(self.store, self.cursor, self.upload_id, (in_source(reject) for reject in rejects))
+        return bulk_load.told(first)
+
+    @property
+    def reader(self) -> FlatReader:
+        assert isinstance(self.file_format.reader, FlatReader)  # noqa: S101  # the dispatch of load_source
+        return self.file_format.reader
+
+    def _bulk(self, source: Source, head: Head, file: FlatFile) -> BulkLoad:
+        with told(source.name):
+            columns = read_columns(self.cursor, file)
+        named = Head(head.name, head.shape, head.data, head.keys, tuple(columns.counts), head.delimiter)
+        meaning = self._meaning(named, columns)
+        counts = bulk.load_flat(self.cursor, file, columns, meaning)
+        return BulkLoad(named, counts, counts.columns or columns, meaning, self.reader)
+
+    def _rewritten(self, source: Source, head: Head, in_source: Callable[[Reject], Reject]) -> Told:
+        """The same for a delimited table with bad rows: record by record into JSON lines first, each with its place."""
+        path = self.store.scratch / f"table-{self.upload_id}.jsonl"
+        places = Places()
+        try:
+            with source.open() as stream, path.open("wb") as out:
+                refused = [in_source(reject) for reject in rewrite(stream, head.delimiter, out, places)]
+            file = FlatFile(path=str(path.resolve()), kind="json", longest_line=MAX_LINE_BYTES)
+            bulk_load = self._bulk(source, head, file)
+            rejects = list(refused)
+            if bulk_load.counts.n_rejected:
+                later = bulk.refused(self.cursor) if bulk_load.counts.plan is not None else _all(bulk_load.counts)
+                with source.open() as stream:
+                    rejects += [in_source(reject) for reject in places.rejects(stream, _judged(later))]
+            first = add_rejects(self.store, self.cursor, self.upload_id, sorted(rejects, key=lambda r: r.line or 0))
+        finally:
+            path.unlink(missing_ok=True)
+        return bulk_load.told(first, n_refused=len(refused))
+
+    def _rejects(self, source: Source, file: FlatFile, counts: FlatCounts) -> Iterator[Reject]:
+        """Every refused row with its place; the file is walked only where there are any."""
+        if not counts.n_rejected:
+            return
+        refused = bulk.refused(self.cursor) if counts.plan is not None else _all(counts)
+        if file.kind == "parquet":
+            yield from self._by_text(file, list(_judged(refused)))
+            return
+        with source.open() as stream:
+            yield from json_rejects(stream, refused)
+
+    def _by_text(self, file: FlatFile, refused: list[tuple[int, str]]) -> Iterator[Reject]:
+        """A Parquet file has no lines; its rows are told by their text."""
+        for start in range(0, len(refused), 1000):
+            part = refused[start : start + 1000]
+            texts = bulk.row_texts(self.cursor, file, [number for number, _ in part])
+            for number, reason in part:
+                yield Reject(None, None, reason, head_of(texts.get(number, "").encode()))
+
+    def _meaning(self, head: Head, columns: Columns) -> FlatMeaning:
+        reader, options = self.reader, self.options
+        told_by_user = own_tables.mapped(options.mapping) if reader.table == "requests" else ()
+        for column in told_by_user:
+            _check_mapped(column, head)
+        fields = {column.column for column in told_by_user}
+        found = (*told_by_user, *(column for column in reader.columns(head) if column.column not in fields))
+        used = {name for column in found for name in column.names}
+        used |= {name.partition(".")[0] for name in used if name not in columns.counts}
+        used |= set(reader.identity)
+        extras = [name for name in columns.counts if name not in used and name not in reader.redundant]
+        keeps = options.attributes == "all" and reader.table == "requests"
+        return FlatMeaning(
+            columns=tuple(FlatColumn(c.column, c.names, c.unit, c.is_zero_absent, c.prefix) for c in found),
+            source=self.file_format.name,
+            upload_id=self.upload_id,
+            now_ns=self.now_ns,
+            table=reader.table,
+            key=reader.key,
+            vantage=reader.vantage,
+            generation_basis=reader.generation_basis,
+            sampling_rate=options.sampling_rate or options.mapping.sampling_rate or 1.0,
+            timezone=options.mapping.timezone,
+            attributes=tuple(sorted(name for name in extras if keeps and not is_content(name))),
+            dimensions=options.mapping.dimensions if reader.table == "requests" else {},
+            constants=reader.constants(head),
+            identity=reader.identity,
+        )
 
 
 def _check_mapped(column: SourceColumn, head: Head) -> None:
@@ -130,38 +166,40 @@ def _check_mapped(column: SourceColumn, head: Head) -> None:
         )
 
 
+def _all(counts: FlatCounts) -> Iterator[tuple[int, str]]:
+    return ((number, UNJUDGED) for number in range(1, counts.n_read + 1))
+
+
+def _judged(refused: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Rows of a table in which no known column has a value have nothing that makes a request."""
+    return ((number, "no_time" if reason == UNJUDGED else reason) for number, reason in refused)
+
+
 @dataclass(frozen=True)
-class _Places:
-    """Finds every refused row of a file; the file is walked only where there are any."""
+class BulkLoad:
+    """One bulk reading: names as the source has them, what became of the rows, and what the columns meant."""
 
-    cursor: DuckDBPyConnection
-    source: Source
-    file: FlatFile
+    head: Head
+    counts: FlatCounts
+    columns: Columns
+    meaning: FlatMeaning
+    reader: FlatReader
 
-    def rejects(self, counts: FlatCounts) -> Iterator[Reject]:
-        if not counts.n_rejected:
-            return
-        by_parser = bulk.parser_rejects(self.cursor) if self.file.kind == "csv" else []
-        refused: Iterator[tuple[int, str]] = ((number, UNJUDGED) for number in range(1, counts.n_read + 1))
-        if counts.plan is not None:
-            refused = bulk.refused(self.cursor) if counts.n_rejected > counts.n_parser_rejected else iter(())
-        if self.file.kind == "parquet":
-            yield from self._by_text(list(refused))
-            return
-        with self.source.open() as stream:
-            if self.file.kind == "json":
-                yield from json_rejects(stream, refused)
-            else:
-                yield from csv_rejects(stream, self.file.delimiter, refused, by_parser)
+    def told(self, first: tuple[Reject, ...], n_refused: int = 0) -> Told:
+        """The counts as every kind of reader gives them.
 
-    def _by_text(self, refused: list[tuple[int, str]]) -> Iterator[Reject]:
-        """A Parquet file has no lines; its rows are told by their text."""
-        for start in range(0, len(refused), 1000):
-            part = refused[start : start + 1000]
-            texts = bulk.row_texts(self.cursor, self.file, [number for number, _ in part])
-            for number, reason in part:
-                head = head_of(texts.get(number, "").encode())
-                yield Reject(None, None, "no_time" if reason == UNJUDGED else reason, head)
+        Args:
+            n_refused: rows that were refused before the bulk reading.
+        """
+        return Told(
+            read=self.counts.n_read + n_refused,
+            accepted=self.counts.n_accepted,
+            duplicate=self.counts.n_duplicate,
+            rejected=self.counts.n_rejected + n_refused,
+            rejects=first,
+            not_understood=_not_understood(self.columns, self.meaning, self.reader),
+            notes=tuple(_notes(self.head, self.counts, self.meaning, self.reader)),
+        )
 
 
 def _not_understood(columns: Columns, meaning: FlatMeaning, reader: FlatReader) -> dict[str, int]:

@@ -20,7 +20,7 @@ from ingest.errors import Cancelled, Reject, UnknownFormat, UnreadableInput, Unu
 from ingest.formats import flat
 from ingest.formats.catalog import FORMATS
 from ingest.formats.contract import FlatReader, Format, Head, Refusal, RowReader, Source, SpanReader
-from ingest.load_flat import load_table
+from ingest.load_flat import TableLoad
 from ingest.load_rows import RowLoad, load_otlp
 from ingest.paths import Found
 from ingest.receipts import FIRST_REJECTS, LoadOptions, Receipt, State
@@ -201,18 +201,11 @@ class SourceLoad:
 
     def _read_flat(self, cursor: DuckDBPyConnection, source: Source, head: Head, copy: Copy | None) -> Told:
         assert self.format is not None  # noqa: S101  # set by run
-        return load_table(
-            self.store,
-            cursor,
-            source,
-            head,
-            self.format,
-            upload_id=self.upload_id,
-            options=self.options,
-            now_ns=self.now_ns,
-            longest_line=MAX_LINE_BYTES if copy is not None else self.survey.longest_gap if self.survey else 0,
-            in_source=copy.spool.in_source if copy is not None else _as_it_is,
+        longest = MAX_LINE_BYTES if copy is not None else self.survey.longest_gap if self.survey else 0
+        table = TableLoad(
+            self.store, cursor, self.format, self.upload_id, self.options, self.now_ns, longest_line=longest
         )
+        return table.run(source, head, copy.spool.in_source if copy is not None else _as_it_is)
 
     def _ticked(self, bytes_read: int) -> None:
         size = self.file.path.stat().st_size

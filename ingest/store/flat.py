@@ -27,7 +27,6 @@ class FlatCounts:
     n_accepted: int
     n_duplicate: int
     n_rejected: int
-    n_parser_rejected: int = 0
     n_no_numbers: int = 0
     naive_times: tuple[str, ...] = ()
     clockless: tuple[tuple[str, float | None, float | None], ...] = ()
@@ -68,7 +67,6 @@ class _Load:
             n_accepted=accepted,
             n_duplicate=duplicate,
             n_rejected=rejected + n_parser,
-            n_parser_rejected=n_parser,
             n_no_numbers=self._no_numbers(plan),
             naive_times=tuple(key for key, form in forms.items() if form.has_texts and form.zones != "all"),
             clockless=tuple(
@@ -152,15 +150,13 @@ class _Load:
             self._do(f"DELETE FROM {table} WHERE rowid IN (SELECT r FROM ({numbered}) WHERE n > 1)", upload)
 
     def _parser_rejects(self, rejects_table: str) -> int:
+        """How many rows the CSV parser refused."""
         if not rejects_table:
             return 0
-        self._do(
-            f"CREATE OR REPLACE TEMP TABLE parser_rejects AS SELECT DISTINCT ON (line_byte_position) "
-            f"line_byte_position AS position, error_type::VARCHAR AS kind FROM {rejects_table} ORDER BY line_byte_position"
-        )
+        n_rows = _one(self.cursor, f"SELECT count(DISTINCT line_byte_position) FROM {rejects_table}")
         self._do(f"DROP TABLE {rejects_table}")
         self._do(f"DROP TABLE {rejects_table}_scan")
-        return _one(self.cursor, "SELECT count(*) FROM parser_rejects")
+        return n_rows
 
     def _no_numbers(self, plan: Plan) -> int:
         """How many NaN and infinite values there are; Parquet can have them in floating-point columns alone."""
@@ -209,10 +205,9 @@ def refused(cursor: DuckDBPyConnection) -> Iterator[tuple[int, str]]:
         last = int(rows[-1][0])
 
 
-def parser_rejects(cursor: DuckDBPyConnection) -> list[tuple[int, str]]:
-    """(byte offset, reason) of the CSV rows that the parser refused, in order."""
-    rows = cursor.execute("SELECT position, kind FROM parser_rejects ORDER BY position").fetchall()
-    return [(int(position), flat_source.PARSER_REASONS.get(str(kind), "bad_value")) for position, kind in rows]
+def take_back(cursor: DuckDBPyConnection, table: str, upload_id: str) -> None:
+    """The rows of an upload out of a table again."""
+    cursor.execute(f"DELETE FROM {table} WHERE upload_id = ?", [upload_id]).fetchall()
 
 
 def row_texts(cursor: DuckDBPyConnection, file: FlatFile, numbers: Sequence[int]) -> dict[int, str]:
@@ -236,7 +231,7 @@ __all__ = [
     "FlatMeaning",
     "hours_select",
     "load_flat",
-    "parser_rejects",
     "refused",
     "row_texts",
+    "take_back",
 ]

@@ -21,15 +21,6 @@ from ingest.store.flat_sql import DAY_NS, FACTOR, FIRST_NS, NO_NUMBERS, ZONED, T
 
 LONG_OBJECT_BYTES = 64 << 20  # the longest line that is read
 DEFAULT_OBJECT_BYTES = 16 << 20  # of the JSON reader
-PARSER_REASONS = {  # of the CSV reader -> errors.REJECT_REASONS
-    "MISSING COLUMNS": "wrong_columns",
-    "TOO MANY COLUMNS": "wrong_columns",
-    "INVALID ENCODING": "invalid_utf8",
-    "UNQUOTED VALUE": "bad_value",
-    "LINE SIZE OVER MAXIMUM": "line_too_long",
-    "INVALID STATE": "bad_value",
-    "CAST ERROR": "bad_value",
-}
 _OFFSET_KINDS = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMP_NS WITH TIME ZONE")
 _NUMBER_KINDS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "FLOAT", "DOUBLE")
 

@@ -7,7 +7,7 @@ from io import BytesIO
 import pytest
 
 from ingest.errors import Reject
-from ingest.lines import UNJUDGED, csv_rejects, fault_of_line, json_rejects
+from ingest.lines import UNJUDGED, fault_of_line, json_rejects
 
 
 def test_records_are_counted_without_blank_lines_and_lines_with_them() -> None:
@@ -37,13 +37,3 @@ def test_a_line_without_a_row_tells_why(line: bytes, reason: str) -> None:
 def test_heads_are_cut_at_200_characters() -> None:
     (told,) = json_rejects(BytesIO("ü".encode() * 500 + b"\n"), [(1, UNJUDGED)])
     assert told.head == "ü" * 200
-
-
-def test_rows_of_a_table_are_counted_over_quoted_line_ends() -> None:
-    data = b'a,b\n1,"x\ny"\n\n2,z\n3\n4,w\n'
-    told = list(csv_rejects(BytesIO(data), ",", [(2, "bad_value"), (3, UNJUDGED)], [(17, "wrong_columns")]))
-    assert told == [
-        Reject(5, 13, "bad_value", "2,z"),
-        Reject(6, 17, "wrong_columns", "3"),
-        Reject(7, 19, "no_time", "4,w"),
-    ]

@@ -1,0 +1,110 @@
+"""A delimited table, rewritten record by record as JSON lines, where the bulk reader met rows it does not take.
+
+Input: a stream of the table. Output: JSON lines of the sound records, their places, and a Reject for every other.
+One bad line costs no neighbor: a quote that never ends, or that makes a record of the wrong width out of several
+lines, spoils its own line alone.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from array import array
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import IO
+
+import msgspec
+
+from ingest.errors import Reject
+from ingest.lines import head_of, numbered_lines
+from ingest.unpack import MAX_LINE_BYTES
+
+MAX_RECORD_LINES = 200  # a quoted value with more line ends than that is a quote that was never closed
+_BLANK = b" \t\r\n"
+
+
+@dataclass
+class Places:
+    """Where each record of the rewritten table stands in the source: line and byte offset, by record number from 1."""
+
+    lines: array[int] = field(default_factory=lambda: array("q"))
+    offsets: array[int] = field(default_factory=lambda: array("q"))
+
+    def rejects(self, stream: IO[bytes], refused: Iterable[tuple[int, str]]) -> Iterator[Reject]:
+        """The refused records, ascending by number, with their place in the source that `stream` reads."""
+        lines = numbered_lines(stream)
+        for record, reason in refused:
+            wanted = self.lines[record - 1]
+            data = next((data for number, _, data in lines if number == wanted), b"")
+            yield Reject(wanted, self.offsets[record - 1], reason, head_of(data))
+
+
+Line = tuple[int, int, bytes]  # number, byte offset, bytes
+
+
+def rewrite(stream: IO[bytes], delimiter: str, out: IO[bytes], places: Places) -> Iterator[Reject]:
+    """Writes the sound records to `out`, one JSON object of text a line, and yields a Reject for every other."""
+    csv.field_size_limit(MAX_LINE_BYTES)  # the library's limit is process-wide and far below the prompts in a cell
+    encode = msgspec.json.Encoder().encode
+    header: list[str] | None = None
+    waiting: deque[Line] = deque()
+    lines = numbered_lines(stream)
+    while True:
+        first = waiting.popleft() if waiting else next(lines, None)
+        if first is None:
+            return
+        number, offset, data = first
+        if not data.strip(_BLANK):
+            continue
+        if len(data) > MAX_LINE_BYTES:
+            yield Reject(number, offset, "line_too_long", head_of(data))
+            continue
+        cells = _record(first, waiting, lines, delimiter, len(header) if header else None)
+        if header is None:
+            header = [name.strip() for name in cells] if isinstance(cells, list) else []
+        elif isinstance(cells, str):
+            yield Reject(number, offset, cells, head_of(data))
+        elif any(cells):
+            row = {name: cell for name, cell in zip(reversed(header), reversed(cells), strict=True) if cell}
+            out.write(encode(dict(reversed(row.items()))) + b"\n")
+            places.lines.append(number)
+            places.offsets.append(offset)
+        else:
+            yield Reject(number, offset, "no_time", head_of(data))
+
+
+def _record(
+    first: Line, waiting: deque[Line], lines: Iterator[Line], delimiter: str, width: int | None
+) -> list[str] | str:
+    """Cells of the record that begins with a line, or the reason why it is none; lines not used go to `waiting`."""
+    taken = [first]
+    found = _cells(first[2], delimiter)
+    while found is None and len(taken) < MAX_RECORD_LINES:
+        line = waiting.popleft() if waiting else next(lines, None)
+        if line is None:
+            break
+        taken.append(line)
+        found = _cells(b"".join(data for _, _, data in taken), delimiter)
+    if isinstance(found, list) and (width is None or len(found) == width):
+        return found
+    waiting.extendleft(reversed(taken[1:]))
+    if found is None:
+        return "unclosed_quote"
+    if isinstance(found, list) and not first[2].endswith(b"\n") and len(found) < (width or 0):
+        return "torn_line"
+    return found if isinstance(found, str) else "wrong_columns"
+
+
+def _cells(data: bytes, delimiter: str) -> list[str] | str | None:
+    """Cells of a record, a reason, or None where a quote is still open."""
+    try:
+        text = data.decode("utf-8").rstrip("\r\n")
+    except UnicodeDecodeError:
+        return "invalid_utf8"
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        return None if "unexpected end of data" in str(error) else "wrong_columns"
+    return rows[0] if len(rows) == 1 else "wrong_columns"
