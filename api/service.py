@@ -23,6 +23,7 @@ import msgspec
 from analysis.aggregates.cost import costs
 from analysis.aggregates.metered import metered
 from analysis.analyze import analyze, measured
+from analysis.breakdown import Breakdown, breakdown
 from analysis.fleet import Fleet, read_fleet
 from analysis.objectives import Objectives, default_objectives, load_objectives, read_objectives
 from analysis.pricebook import PriceBook
@@ -180,6 +181,19 @@ class Service:
         made_by = f"tailwise {metadata.version('tailwise')}"
         options = FocusOptions(version=version, source_hash=hashes, generator=made_by)
         return focus_bundle(metered(side.frame, side.ledger, further), options)
+
+    def breakdown(
+        self, question: Question, part: str, by: Sequence[str], metrics: Sequence[str], percentiles: Sequence[str]
+    ) -> Breakdown:
+        """One part of the result per group of requests.
+
+        Raises:
+            ConfigError: a dimension, a metric or a percentile is not known.
+        """
+        check_dimensions(by, lists.promoted_dimensions(self.store))
+        objectives, prices, fleet = self.read_books(question.books.over(self.books))
+        side = measured(self.store, question.selection(self.timezone(question)), objectives, prices, fleet)
+        return breakdown(side, part, by, objectives, metrics=metrics, percentiles=percentiles)
 
     def make_report(self, question: Question) -> dict[str, Any]:
         """A new report in the store, as a row of the list."""

@@ -74,3 +74,8 @@ def _no_key(text: str) -> Refused:
     return Refused(
         f'"{text}" is not the key of a page', status=422, code="invalid_key", hint="take `next` of the page before"
     )
+
+
+def names_of(text: str) -> list[str]:
+    """Names of a list with commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]

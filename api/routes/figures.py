@@ -11,7 +11,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
-from api.routes.asking import Asked, Inside, answer, parts
+from analysis.breakdown import PARTS
+from api.routes.asking import Asked, Inside, answer, names_of, parts
 
 router = APIRouter(prefix="/api/v1", tags=["figures"])
 
@@ -28,15 +29,22 @@ FIGURES: tuple[tuple[str, tuple[str, ...], str], ...] = (  # route, keys of the 
 )
 
 
-def _figure(names: tuple[str, ...]) -> Callable[[Inside, Asked], Response]:
+By = Annotated[str, Query(description="dimensions, separated by commas: one row per group")]
+
+
+def _figure(name: str, names: tuple[str, ...]) -> Callable[..., Response]:
     def figure(house: Inside, question: Asked) -> Response:
         return parts(house.service.analyze(question), *names)
 
-    return figure
+    def figure_by(house: Inside, question: Asked, by: By = "") -> Response:
+        groups = names_of(by)
+        return answer(house.service.breakdown(question, name, groups, (), ())) if groups else figure(house, question)
+
+    return figure_by if name in PARTS else figure
 
 
 for _name, _parts, _says in FIGURES:
-    router.add_api_route(f"/{_name}", _figure(_parts), methods=["GET"], summary=_says, name=_name)
+    router.add_api_route(f"/{_name}", _figure(_name, _parts), methods=["GET"], summary=_says, name=_name)
 
 
 @router.get("/latency", summary="Percentiles of every metric, streamed and not, and by length")
@@ -44,7 +52,11 @@ def latency(
     house: Inside,
     question: Asked,
     metric: Annotated[list[str] | None, Query(description="only these metrics")] = None,
+    by: By = "",
+    percentiles: Annotated[str, Query(description="in percent, separated by commas, such as 50,99.9")] = "",
 ) -> Response:
+    if by or percentiles:
+        return answer(house.service.breakdown(question, "latency", names_of(by), metric or (), names_of(percentiles)))
     result = house.service.analyze(question)
     rows = [row for row in result.latency if not metric or row.metric in metric]
     strata = [row for row in result.strata if not metric or row.metric in metric]

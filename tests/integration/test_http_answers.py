@@ -66,6 +66,27 @@ def test_one_metric_of_the_latencies_can_be_asked_for(service: TestClient) -> No
     }
 
 
+def test_figures_are_told_by_dimension_with_the_percentiles_asked_for(service: TestClient) -> None:
+    asked = {"by": "user,scenario", "metric": "e2e", "percentiles": "50,99.9"}
+    latency = service.get("/api/v1/latency", params=asked).json()
+    stages = service.get("/api/v1/availability", params={"by": "user"}).json()
+    line = {"metric": "e2e", "unit": "s", "requests": 20, "n": 20, "mean": 0.9, "p50": 0.9, "p99.9": 0.9}
+    users = [HOSTILE, "u-1", "u-2"]
+    assert latency == {
+        "by": ["user", "scenario"],
+        "groups": 3,
+        "left_out": 0,
+        "rows": [line | {"mean": pytest.approx(0.9), "by": {"user": user, "scenario": "chat"}} for user in users],
+    }
+    assert [(row["by"], row["requests"]) for row in stages["rows"]] == [({"user": user}, 20) for user in users]
+
+
+@pytest.mark.parametrize("asked", ["by=usr", "percentiles=101", "percentiles=x", "percentiles=50&metric=cost"])
+def test_what_cannot_be_broken_down_is_a_problem(service: TestClient, asked: str) -> None:
+    said = service.get(f"/api/v1/latency?{asked}")
+    assert (said.status_code, said.headers["content-type"]) == (422, "application/problem+json")
+
+
 def test_objectives_that_are_put_judge_from_then_on_and_after_a_restart(service: TestClient, tmp_path: Path) -> None:
     before = [row["id"] for row in service.get("/api/v1/objectives").json()["objectives"]]
     said = service.put("/api/v1/objectives", content=OBJECTIVES)
