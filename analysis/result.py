@@ -801,3 +801,41 @@ class AnalysisResult:
     provenance: Provenance
     notes: list[str] = field(default_factory=list)
     compatible: list[CompatibleFigure] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class BilledModel:
+    """A model of one month and provider, in the bill and in the ledger."""
+
+    month: str
+    provider: str
+    model: str
+    bill_usd: str | None
+    ledger_usd: str | None
+    unpriced_requests: int
+
+
+@dataclass(frozen=True)
+class ReconciledMonth:
+    """A month and provider: bill = ledger + explained + unexplained, to the last digit."""
+
+    month: str
+    provider: str
+    bill_usd: str
+    ledger_usd: str
+    explained: dict[str, str]  # by reason: unpriced, missing_usage, straddlers, failed, cache_price, rounding
+    unexplained_usd: str
+    unexplained_share: float | None  # of the bill
+    verdict: str  # pass, warn, fail
+
+
+@dataclass(frozen=True)
+class Reconciliation:
+    bill: str
+    verdict: str  # the worst of the months; empty: nothing to compare
+    months: list[ReconciledMonth]
+    models: list[BilledModel]
+    rejected: list[tuple[int, str]]  # line and reason, the first ones
+    n_rejected: int
+    n_lines: int
+    notes: list[str]
