@@ -141,7 +141,7 @@ FROM (SELECT spans.trace_id AS request_key, coalesce(mark.upload_id, spans.uploa
     who.route AS route, coalesce(who.region, called.resource_region, spans.resource_region) AS region, last.replica AS replica,
     coalesce(who.deployment_version, called.resource_version, spans.resource_version) AS deployment_version,
     coalesce(last.streamed, who.told_streaming, CASE WHEN last.is_pair OR (last.has_model AND last.first_ns IS NOT NULL) THEN true END) AS streaming,
-    who.degraded AS degraded, who.cold_start AS cold_start, who.dimensions AS dimensions,
+    who.degraded AS degraded, who.cold_start AS cold_start, dimension.dimensions AS dimensions,
     root.st AS started_ns, CASE WHEN spans.ended_ns IS NOT NULL THEN root.st + {_E2E} END AS ended_ns,
     CASE WHEN spans.ended_ns IS NOT NULL THEN {_E2E} END AS e2e_ns,
     CASE WHEN spans.caller_ttft_ms >= 0 THEN CAST(round(spans.caller_ttft_ms * 1e6) AS BIGINT)
@@ -167,10 +167,11 @@ FROM as_root AS root JOIN spans ON spans.rowid = root.r JOIN as_stage AS stage O
     LEFT JOIN spans AS called ON called.rowid = last.first_r LEFT JOIN as_who AS who ON who.t = root.t
     LEFT JOIN as_total AS total ON total.t = root.t LEFT JOIN as_usage_around AS around ON around.t = root.t
     LEFT JOIN as_agent AS agent ON agent.t = root.t LEFT JOIN as_mark AS mark ON mark.t = root.t LEFT JOIN as_asked AS asked ON asked.t = root.t
+    LEFT JOIN as_dimension AS dimension ON dimension.t = root.t
 WHERE total.llm_calls > 0 OR trait.is_work OR (trait.has_gateway AND regexp_matches(coalesce(who.route, spans.name), '{_LLM_ROUTE}'))))"""
 
 
-_E2E = "CASE WHEN root.cls = 'engine' AND last.first_r = root.r THEN last.engine_total_ns ELSE root.en - root.st END"
+_E2E = "CASE WHEN root.cls = 'engine' AND last.first_r = root.r AND root.en = root.own_en THEN last.engine_total_ns ELSE root.en - root.st END"
 _ATTRIBUTES = """CASE WHEN called.attributes IS NULL OR called.rowid = root.r THEN spans.attributes WHEN spans.attributes IS NULL THEN called.attributes
         ELSE rtrim(spans.attributes, '}') || ',' || ltrim(called.attributes, '{') END"""
 _ROW_COLUMNS = frozenset(column.name for column in REQUESTS) - {

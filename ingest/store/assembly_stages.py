@@ -46,20 +46,21 @@ def _clients(cursor: duckdb.DuckDBPyConnection) -> None:
 
 def _classified(cursor: duckdb.DuckDBPyConnection) -> None:
     """Spans that take part, clipped to their root; an engine's span only where no model span tells the call."""
+    network = "node.r IN (SELECT r FROM as_client) AND node.cls = 'call'"
+    label = f"CASE WHEN {network} THEN 'network' ELSE {_LABEL.replace('cls', 'node.cls')} END"
     cursor.execute(f"""CREATE OR REPLACE TEMP TABLE as_part AS
-        SELECT node.r, node.t, node.s, node.depth, greatest(node.st, root.st) AS a, least(node.en, root.en) AS z,
-            CASE WHEN node.r IN (SELECT r FROM as_client) AND node.cls = 'call' THEN 'network' ELSE {_LABEL.replace("cls", "node.cls")} END AS label,
-            CASE WHEN member.r IS NOT NULL AND NOT (node.r IN (SELECT r FROM as_client) AND node.cls = 'call') THEN member.call END AS call
+        SELECT node.r, node.t, node.s, node.depth, greatest(node.st, root.st) AS a, least(node.en, root.en) AS z, {label} AS label,
+            CASE WHEN NOT ({network}) THEN member.call END AS call
         FROM as_span AS node JOIN as_root AS root ON root.t = node.t
         LEFT JOIN as_member AS member ON member.r = node.r LEFT JOIN as_call AS told ON told.call = member.call
-        WHERE node.r <> root.r AND least(node.en, root.en) > greatest(node.st, root.st)
+        WHERE (node.r <> root.r OR root.en > root.own_en) AND least(node.en, root.en) > greatest(node.st, root.st)
             AND ((node.cls IN ({_STAGE_LIST}) OR node.cls = 'call') OR (node.cls = 'container' AND NOT node.is_plain)
                 OR (node.cls = 'engine' AND NOT told.has_model))""")
     cursor.execute(f"""CREATE OR REPLACE TEMP TABLE as_whole AS
-        SELECT root.r, root.t, root.s, root.st AS a, root.en AS z,
-            CASE WHEN root.r IN (SELECT r FROM as_client) AND root.cls = 'call' THEN 'network' WHEN member.r IS NULL THEN coalesce({_LABEL.replace("cls", "root.cls")}, 'unattributed') END AS label,
-            CASE WHEN NOT (root.r IN (SELECT r FROM as_client) AND root.cls = 'call') THEN member.call END AS call
-        FROM as_root AS root LEFT JOIN as_member AS member ON member.r = root.r""")
+        SELECT node.r, node.t, node.s, node.st AS a, node.en AS z,
+            CASE WHEN node.en > node.own_en THEN 'unattributed' WHEN {network} OR member.r IS NULL THEN coalesce({label}, 'unattributed') END AS label,
+            CASE WHEN node.en = node.own_en AND NOT ({network}) THEN member.call END AS call
+        FROM as_root AS node LEFT JOIN as_member AS member ON member.r = node.r""")
 
 
 def _pieces(cursor: duckdb.DuckDBPyConnection) -> None:
@@ -95,7 +96,7 @@ def _divide(cursor: duckdb.DuckDBPyConnection) -> None:
     An engine that is the root counts its own total, not its span's.
     """
     cursor.execute("""CREATE OR REPLACE TEMP TABLE as_own AS
-        SELECT told.*, own.len - CASE WHEN root.cls = 'engine' AND root.r = told.first_r THEN (root.en - root.st) - told.engine_total_ns ELSE 0 END AS share,
+        SELECT told.*, own.len - CASE WHEN root.cls = 'engine' AND root.r = told.first_r AND root.en = root.own_en THEN (root.en - root.st) - told.engine_total_ns ELSE 0 END AS share,
             own.before
         FROM as_call AS told LEFT JOIN as_root AS root ON root.t = told.t
         LEFT JOIN (SELECT piece.call, sum(len)::BIGINT AS len,

@@ -6,7 +6,7 @@ Output: temporary tables
               cls, emitter, st, en, kind; and from the tree: pr (row of the parent), depth, top (outermost call or
               engine among ancestors and itself), near (class of the nearest call, engine or gateway above), eng (nearest
               engine above), rank (of the thread it hangs under), in_tool, is_plain (nothing but containers above)
-    as_root   one row per trace: t, r, st, en, cls, n_roots
+    as_root   one row per trace: t, r, s, st, en (own_en: of the span itself), cls, n_roots
     as_slice  parts of an engine told as spans: eng, queue_ns, prefill_ns, decode_ns, network_ns
 
 Columns are narrow and ids are 64-bit hashes: the sweep and the joins touch every span, the wide row only calls need.
@@ -54,14 +54,16 @@ def _roots(cursor: duckdb.DuckDBPyConnection) -> None:
         UNION ALL BY NAME
         SELECT *, 0 AS worth FROM as_linked WHERE t NOT IN (SELECT t FROM as_linked WHERE pr IS NULL)
         QUALIFY row_number() OVER (PARTITION BY t ORDER BY st, s) = 1""")
+    # a parent that never came lasted at least as long as its children: its request ends with the last of them
     cursor.execute("""CREATE OR REPLACE TEMP TABLE as_root AS
-        SELECT t, r, s, st, en, cls, n_roots, p IS NOT NULL AS is_orphan FROM (
-            SELECT *, count(*) OVER (PARTITION BY t) AS n_roots,
+        SELECT t, r, s, st, CASE WHEN p IS NULL THEN en ELSE greatest(en, coalesce(siblings_en, en)) END AS en, en AS own_en, cls, n_roots
+        FROM (SELECT *, count(*) OVER (PARTITION BY t) AS n_roots,
+                max(CASE WHEN worth = 0 THEN en END) OVER (PARTITION BY t, p) AS siblings_en,
                 row_number() OVER (PARTITION BY t ORDER BY worth, st, s) AS i FROM as_top) WHERE i = 1""")
 
 
 def _walk(cursor: duckdb.DuckDBPyConnection) -> None:
-    columns = "r, t, s, p, cls, emitter, st, en, kind, pr, parent_st"
+    columns = "r, t, s, p, cls, emitter, st, en, kind, NULL::BIGINT AS pr, NULL::BIGINT AS parent_st"
     cursor.execute(f"""CREATE OR REPLACE TEMP TABLE as_span AS
         SELECT {columns}, CASE WHEN r IN (SELECT r FROM as_root) THEN 0 ELSE 1 END AS depth,
             CASE WHEN {_CALL} THEN r END AS top, NULL::VARCHAR AS near, NULL::BIGINT AS eng,

@@ -31,7 +31,6 @@ IDENTITY: dict[str, tuple[tuple[str, ...], str]] = {
     "degraded": (("degraded",), "degraded"),
     "cold_start": (("cold_start",), "cold_start"),
     "retries": (("retries",), "retries"),
-    "dimensions": (("dimensions",), "dimensions"),
     "trace_name": (("trace_name",), "trace_name"),
     "outcome": (("outcome",), "outcome"),
     "told_streaming": (("streaming",), "streaming"),
@@ -66,13 +65,23 @@ def build(cursor: duckdb.DuckDBPyConnection) -> None:
     _who(cursor, told)
     _agents(cursor, told)
     _asked(cursor)
+    _dimensions(cursor, told)
     _end(cursor, told)
 
 
 def _told_columns(cursor: duckdb.DuckDBPyConnection) -> set[str]:
     """Columns of table spans that hold anything at all; the others need no search."""
     names = sorted({name for columns, _ in IDENTITY.values() for name in columns})
-    names += ["agent", "http_status", "other_status", "error_type", "event_error", "error_code", "thread_error"]
+    names += [
+        "dimensions",
+        "agent",
+        "http_status",
+        "other_status",
+        "error_type",
+        "event_error",
+        "error_code",
+        "thread_error",
+    ]
     counted = ", ".join(f'count("{name}")' for name in names)
     counts = cursor.execute(f"SELECT {counted} FROM spans").fetchone() or ()
     return {name for name, count in zip(names, counts, strict=True) if count}
@@ -133,6 +142,17 @@ def _asked(cursor: duckdb.DuckDBPyConnection) -> None:
                 row_number() OVER (PARTITION BY reader.t ORDER BY CASE WHEN place < 1000 THEN -place ELSE place END, reader.s) AS place
             FROM as_reader AS reader JOIN spans ON spans.rowid = reader.r WHERE coalesce(model_group, request_model) IS NOT NULL)
         GROUP BY t""")
+
+
+def _dimensions(cursor: duckdb.DuckDBPyConnection, told: set[str]) -> None:
+    """Promoted attributes of all spans of a trace, each from the span that goes before."""
+    cursor.execute("CREATE OR REPLACE TEMP TABLE as_dimension (t UBIGINT, dimensions VARCHAR)")
+    if "dimensions" in told:
+        cursor.execute("""INSERT INTO as_dimension SELECT t, CAST(list_reduce(list(told ORDER BY place DESC, depth DESC, st DESC, s),
+                lambda below, above: json_merge_patch(below, above)) AS VARCHAR) FROM (
+                SELECT node.t, dimensions::JSON AS told, coalesce(reader.place, 5000) AS place, node.depth, node.st, node.s
+                FROM as_span AS node JOIN spans ON spans.rowid = node.r LEFT JOIN as_reader AS reader ON reader.r = node.r
+                WHERE dimensions IS NOT NULL) GROUP BY t""")
 
 
 def _end(cursor: duckdb.DuckDBPyConnection, told: set[str]) -> None:

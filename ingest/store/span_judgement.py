@@ -47,7 +47,7 @@ _WRITTEN = f"coalesce({_WRITTEN}, nullif(cache_write_ai_sdk, 0))"
 _INPUT = _usage("input_tokens", ("prompt_tokens", "input_tokens"), "prompt_tokens", "input")
 
 _PROVIDER = (
-    "CASE lower({0}) "
+    "CASE lower({0}) WHEN 'strands-agents' THEN NULL "
     + " ".join(f"WHEN '{old}' THEN '{new}'" for old, new in PROVIDERS.items())
     + " ELSE lower({0}) END"
 )
