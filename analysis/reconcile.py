@@ -5,8 +5,8 @@ bill = ledger + explained + unexplained, to the last digit. Reasons are taken in
 ledger itself gives it:
     unpriced        models of the bill that the ledger knows and has no price for: their whole bill
     missing_usage   models for which requests without token counts are known: what the bill has above the ledger
-    straddlers      requests that started in the month and ended in the next one, and the other way round: an invoice
-                    counts by completion
+    straddlers      requests that started in the month and ended in the next one, and the other way round, for an
+                    invoice may count by completion: at most their cost
     failed          failed requests that used tokens, which the provider may not have billed: at most their cost
     cache_price     cached input charged at the price of input for want of another: at most that cost
     rounding        half a unit of the last decimal of every line of the bill, at most
@@ -191,9 +191,10 @@ def _explained(side: _Side, variance: int) -> dict[str, int]:
     kept, uncounted = side.ledger.get, side.uncounted.get
     unpriced = sum(side.bill[m] for m in named if side.unpriced.get(m) and not kept(m) and not uncounted(m))
     missing = sum(max(0, side.bill[m] - kept(m, 0)) for m in named if uncounted(m))
-    found = {"unpriced": unpriced, "missing_usage": missing, "straddlers": side.straddling}
+    found = {"unpriced": unpriced, "missing_usage": missing}
     left = variance - sum(found.values())
     for name, least, most in (
+        ("straddlers", min(0, side.straddling), max(0, side.straddling)),
         ("failed", -side.failed, 0),
         ("cache_price", -side.cache_bound, 0),
         ("rounding", -int(side.rounding), int(side.rounding)),

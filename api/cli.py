@@ -22,7 +22,7 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells count
 
 def make_app() -> typer.Typer:
     """The commands; their rooms are imported here and not before, so that `main` can set what polars reads once."""
-    from api.commands import catalogs, costs, demo, diagnose, ingest, inspect, report, serve
+    from api.commands import catalogs, costs, demo, diagnose, ingest, inspect, reconcile, report, serve
 
     app = typer.Typer(
         name="tailwise",
@@ -35,6 +35,7 @@ def make_app() -> typer.Typer:
         report.report,
         diagnose.diagnose,
         costs.costs,
+        reconcile.reconcile,
         ingest.ingest,
         inspect.inspect,
         serve.serve,

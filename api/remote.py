@@ -17,10 +17,11 @@ from urllib.parse import quote
 import httpx2
 import msgspec
 
-from analysis.result import AnalysisResult, Costs
+from analysis.result import AnalysisResult, Costs, Reconciliation
 from api.commands.console import Tell, progress
 from api.finance import unzipped
 from api.question import Question
+from ingest.bills import Bill
 from ingest.errors import ConfigError, Reject, ServiceError
 from ingest.paths import Found, find
 from ingest.receipts import FIRST_REJECTS, LoadOptions, Receipt
@@ -83,6 +84,17 @@ class RemoteDesk:
         """The finance bundle, made there."""
         parameters = [("by", ",".join(further)), ("version", version), *_priced_there(question)]
         return unzipped(self._ask("GET", "/api/v1/exports/focus", params=parameters).content)
+
+    def reconcile(self, question: Question, bill: Bill, period: str | None) -> Reconciliation:
+        """Refused: a bill is compared where the ledger lies.
+
+        Raises:
+            ConfigError: always.
+        """
+        del question, bill, period
+        raise ConfigError(
+            "a server compares no bills; give its store with --store while it stands still, or the traces"
+        )
 
     def _load(self, file: Found, parameters: dict[str, Any]) -> Receipt:
         size = file.path.stat().st_size

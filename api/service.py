@@ -28,9 +28,11 @@ from analysis.fleet import Fleet, read_fleet
 from analysis.objectives import Objectives, default_objectives, load_objectives, read_objectives
 from analysis.pricebook import PriceBook
 from analysis.prices import default_prices, read_prices
-from analysis.result import AnalysisResult, Costs
+from analysis.reconcile import reconcile
+from analysis.result import AnalysisResult, Costs, Reconciliation
 from api.finance import source_hash
 from api.question import Books, Question, check_dimensions
+from ingest.bills import Bill
 from ingest.errors import ConfigError, NotFound, StateError
 from ingest.selection import DIMENSIONS, Selection, to_ns
 from ingest.store import lists
@@ -166,6 +168,16 @@ class Service:
         objectives, prices, fleet = self.read_books(books)
         side = measured(self.store, selection, objectives, prices, fleet)
         return costs(side.frame, side.replica_hours, by, ledger=side.ledger, fleet=fleet, selection=selection)
+
+    def reconcile(self, question: Question, bill: Bill, period: str | None) -> Reconciliation:
+        """A provider's bill against the costs of a question.
+
+        Raises:
+            ConfigError: the question or one of its files breaks a rule, or the bill's currency has no rate.
+        """
+        books = question.books.over(self.books)
+        side = measured(self.store, question.selection(self.timezone(question)), *self.read_books(books))
+        return reconcile(bill, side.frame, side.ledger, period)
 
     def finance(self, question: Question, further: Sequence[str], version: str) -> dict[str, bytes]:
         """The finance bundle of a question: its files by name.

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import typer
 
-from analysis.result import AnalysisResult, Costs
+from analysis.result import AnalysisResult, Costs, Reconciliation
 from api.commands.console import progress, show_receipts
 from api.commands.options import Asking, Reading, settings_of
 from api.problems import EXIT_REJECTED
@@ -23,6 +23,7 @@ from api.question import Books, Question
 from api.remote import RemoteDesk
 from api.service import Service
 from api.settings import Settings
+from ingest.bills import Bill
 from ingest.errors import ConfigError, InputError
 from ingest.load import load_paths
 from ingest.paths import find
@@ -38,6 +39,7 @@ class Desk(Protocol):
     def analyze(self, question: Question) -> AnalysisResult: ...
     def costs(self, question: Question, by: Sequence[str]) -> Costs: ...
     def finance(self, question: Question, further: Sequence[str], version: str) -> dict[str, bytes]: ...
+    def reconcile(self, question: Question, bill: Bill, period: str | None) -> Reconciliation: ...
 
 
 class LocalDesk:
@@ -64,6 +66,9 @@ class LocalDesk:
 
     def finance(self, question: Question, further: Sequence[str], version: str) -> dict[str, bytes]:
         return self._service.finance(question, further, version)
+
+    def reconcile(self, question: Question, bill: Bill, period: str | None) -> Reconciliation:
+        return self._service.reconcile(question, bill, period)
 
 
 @dataclass(frozen=True)

@@ -118,3 +118,42 @@ def test_an_outside_validator_finds_nothing_but_the_rule_that_contradicts_itself
     )  # fmt: skip
     failed = re.findall(r"(\S+): FAIL", said.stdout + said.stderr)
     assert failed in (["InvoiceId-C-004-C"], ["InvoiceId-C-005-C"])
+
+
+def test_our_own_bundle_as_a_bill_equals_the_ledger(folder: Path) -> None:
+    made = tailwise(
+        "costs", "requests.jsonl", "--prices", "prices.yaml", "--format", "focus", "-o", "out", folder=folder
+    )
+    assert made.returncode == 0, made.stderr
+    ran = tailwise(
+        "reconcile",
+        "out/cost_and_usage.csv",
+        "requests.jsonl",
+        "--prices",
+        "prices.yaml",
+        "--json",
+        "r.json",
+        folder=folder,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines()[0] == "cost_and_usage.csv: PASS, 2 lines of the bill"
+    found = json.loads((folder / "r.json").read_text())
+    assert [
+        (m["month"], m["bill_usd"], m["ledger_usd"], m["explained"], m["unexplained_usd"]) for m in found["months"]
+    ] == [("2026-03", "0.007182", "0.007182", {}, "0")]
+
+
+def test_a_bill_that_is_too_high_fails_and_names_the_strange_model(folder: Path) -> None:
+    (folder / "bill.csv").write_text("date,model,amount\n2026-03-02,m,0.007182\n2026-03-02,q,40\n")
+    ran = tailwise("reconcile", "bill.csv", "requests.jsonl", "--prices", "prices.yaml", folder=folder)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines()[0] == "bill.csv: FAIL, 2 lines of the bill"
+    assert "note: 2026-03, all providers: the ledger has no request of q" in ran.stdout
+
+
+def test_reconciling_needs_a_bill(folder: Path) -> None:
+    ran = tailwise("reconcile", folder=folder)
+    assert (ran.returncode, ran.stderr.strip()) == (
+        2,
+        "tailwise: no bill is given. Write: tailwise reconcile BILL [PATH...]",
+    )

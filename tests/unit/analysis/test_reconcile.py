@@ -114,6 +114,12 @@ def test_a_request_over_the_end_of_the_month_is_billed_in_the_next() -> None:
     ]
 
 
+def test_a_bill_that_counts_by_start_needs_no_straddlers() -> None:
+    late: dict[str, Any] = {"started_ns": ns("2026-11-30T23:59:59Z"), "ended_ns": ns("2026-12-01T00:00:05Z")}
+    assert only(judged([charged("50")], spent(20, **late), spent(30))) == ({}, "0", "pass")
+    assert only(judged([charged("45")], spent(20, **late), spent(30))) == ({"straddlers": "-5"}, "0", "pass")
+
+
 def test_failed_requests_explain_at_most_their_cost() -> None:
     rows = (spent(100), spent(7, status_class="error"))
     assert only(judged([charged("100")], *rows)) == ({"failed": "-7"}, "0", "pass")
