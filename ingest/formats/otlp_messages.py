@@ -157,11 +157,18 @@ def _attributes(pairs: Any) -> dict[str, str]:
     found: dict[str, str] = {}
     pair: KeyValue
     for pair in pairs:
-        kind = pair.value.WhichOneof("value")
+        value = pair.value
+        kind = value.WhichOneof("value")
         if kind == "string_value":
-            found[pair.key] = pair.value.string_value
+            found[pair.key] = value.string_value
+        elif kind == "int_value":
+            found[pair.key] = str(value.int_value)
+        elif kind == "double_value":
+            found[pair.key] = repr(value.double_value)
+        elif kind == "bool_value":
+            found[pair.key] = "true" if value.bool_value else "false"
         elif kind is not None:
-            found[pair.key] = _text(pair.value, kind)
+            found[pair.key] = _text(value, kind)
     return found
 
 

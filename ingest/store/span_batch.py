@@ -5,7 +5,7 @@ Input: a batch of RawSpan. Output: RawRelation over a registered frame with the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 import duckdb
@@ -23,59 +23,90 @@ _INTEGERS = ("line", "encoding", "started", "ended", "event_first_ns", "event_ga
 _SLICE_STARTS = ("QUEUE_START", "HTTP_SEND_START", "GRPC_SEND_START", "kv_cache_transfer_start")
 _SLICE_ENDS = ("HTTP_SEND_END", "GRPC_SEND_END", "kv_cache_transfer_end")
 
+_EVENTS = ("event_first_ns", "event_gap_ns", "event_error", "event_finish", "slice_from_ns", "slice_to_ns")
+SEPARATOR = "\x1f"  # the control character for it; parts are joined by it on their way into the table
+
 Events = tuple[tuple[str, int, Mapping[str, str]], ...]
 
 
 def relation(cursor: duckdb.DuckDBPyConnection, batch: Sequence[RawSpan], own: OwnNames) -> RawRelation:
     """The batch as raw spans, held in a temporary table of the cursor; `line` is the number within the batch."""
-    frame = pl.DataFrame([_row(number, span, own) for number, span in enumerate(batch, start=1)], schema=_schema())
-    cursor.register("span_frame", ArrowFrame(frame))
+    cursor.register("span_frame", ArrowFrame(pl.DataFrame(_columns(batch, own), schema=_schema())))
     try:
-        cursor.execute("CREATE OR REPLACE TEMP TABLE span_batch AS SELECT * FROM span_frame")
+        cursor.execute(
+            f"CREATE OR REPLACE TEMP TABLE span_batch AS SELECT * REPLACE ({_split('names')}, {_split('vals')}) "
+            "FROM span_frame"
+        )
     finally:
         cursor.unregister("span_frame")
     sql = "SELECT * EXCLUDE (trace_state), kept_share(trace_state) AS kept FROM span_batch"
     return RawRelation(sql, sql)
 
 
+def _split(column: str) -> str:
+    """SQL of a list that came as one text, which is several times faster than a list per span."""
+    return f"CASE WHEN {column} IS NULL THEN [] ELSE string_split({column}, chr({ord(SEPARATOR)})) END AS {column}"
+
+
 def _schema() -> dict[str, pl.DataType]:
     texts = (
         *("line_state", "text", "scope", "trace_id", "span_id", "parent_id", "trace_state", "name", "kind", "status"),
-        *("event_error", "event_finish", *RESOURCE_PICKS),
+        *("event_error", "event_finish", *RESOURCE_PICKS, "names", "vals"),
     )
-    return (
-        dict.fromkeys(_INTEGERS, pl.Int64())
-        | {"dropped": pl.Int32()}
-        | dict.fromkeys(texts, pl.String())
-        | dict.fromkeys(("names", "vals"), pl.List(pl.String()))
-    )
+    return dict.fromkeys(_INTEGERS, pl.Int64()) | {"dropped": pl.Int32()} | dict.fromkeys(texts, pl.String())
 
 
-def _row(number: int, span: RawSpan, own: OwnNames) -> dict[str, object]:
-    promoted = {PROMOTED + name: span.resource.get(name) for name in own.dimensions.values()}
-    attributes: dict[str, str | None] = {**span.attributes, **promoted}
+def _columns(batch: Sequence[RawSpan], own: OwnNames) -> dict[str, object]:
+    """Values of the whole batch, column by column; columns of the schema that no span fills are null."""
+    promoted = tuple(own.dimensions.values())
+    told = [_attributes(span, promoted) for span in batch]
+    picked = {id(span.resource): _picked(span.resource) for span in batch}
+    events = [_events(span.events) for span in batch]
+    nothing = [None] * len(batch)
+    columns: dict[str, object] = dict.fromkeys((*_INTEGERS, "line_state", "event_error", "event_finish"), nothing)
+    columns |= {name: [event.get(name) for event in events] for name in _EVENTS} if any(events) else {}
+    return columns | {
+        "line": range(1, len(batch) + 1),
+        "encoding": [0] * len(batch),
+        "text": [f"{span.name} {span.trace_id} {span.span_id}"[:HEAD_CHARACTERS] for span in batch],
+        "scope": [span.scope for span in batch],
+        "trace_id": [span.trace_id for span in batch],
+        "span_id": [span.span_id for span in batch],
+        "parent_id": [span.parent_span_id for span in batch],
+        "trace_state": [span.trace_state for span in batch],
+        "name": [span.name for span in batch],
+        "kind": [str(span.kind) for span in batch],
+        "started": [span.start_ns for span in batch],
+        "ended": [span.end_ns for span in batch],
+        "status": [str(span.status_code) for span in batch],
+        "dropped": [span.dropped_events for span in batch],
+        "names": [_joined(attributes) for attributes in told],
+        "vals": [_joined(attributes.values()) for attributes in told],
+        **{pick: [picked[id(span.resource)][pick] for span in batch] for pick in RESOURCE_PICKS},
+    }
+
+
+def _attributes(span: RawSpan, promoted: Sequence[str]) -> Mapping[str, str]:
+    """Attributes, and what the mapping promotes of the resource."""
+    if not promoted:
+        return span.attributes
+    return {**span.attributes, **{PROMOTED + name: span.resource.get(name) or "" for name in promoted}}
+
+
+def _joined(parts: Collection[str]) -> str | None:
+    """The parts as one text; a separator within a part, which no emitter writes, becomes a blank."""
+    if not parts:
+        return None
+    text = SEPARATOR.join(parts)
+    if text.count(SEPARATOR) == len(parts) - 1:
+        return text
+    return SEPARATOR.join(part.replace(SEPARATOR, " ") for part in parts)
+
+
+def _picked(resource: Mapping[str, str]) -> dict[str, str | None]:
     return {
-        "line": number,
-        "encoding": 0,
-        "text": f"{span.name} {span.trace_id} {span.span_id}"[:HEAD_CHARACTERS],
-        "scope": span.scope,
-        "trace_id": span.trace_id,
-        "span_id": span.span_id,
-        "parent_id": span.parent_span_id,
-        "trace_state": span.trace_state,
-        "name": span.name,
-        "kind": str(span.kind),
-        "started": span.start_ns,
-        "ended": span.end_ns,
-        "status": str(span.status_code),
-        "dropped": span.dropped_events,
-        "names": list(attributes),
-        "vals": [None if value is None else str(value) for value in attributes.values()],
-        **_events(span.events),
-        **{
-            pick: next((span.resource[name] for name in names if span.resource.get(name)), None)
-            for pick, names in RESOURCE_PICKS.items()
-        },
+        pick: next((resource[name] for name in names if resource.get(name)), None)
+        for pick, names in RESOURCE_PICKS.items()
     }
 
 
