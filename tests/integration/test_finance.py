@@ -136,7 +136,7 @@ def test_our_own_bundle_as_a_bill_equals_the_ledger(folder: Path) -> None:
         folder=folder,
     )
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.splitlines()[0] == "cost_and_usage.csv: PASS, 2 lines of the bill"
+    assert ran.stdout.splitlines()[0] == "cost_and_usage.csv: PASS, 6 lines of the bill"
     found = json.loads((folder / "r.json").read_text())
     assert [
         (m["month"], m["bill_usd"], m["ledger_usd"], m["explained"], m["unexplained_usd"]) for m in found["months"]
