@@ -94,7 +94,7 @@ class TableLoad:
         places = Places()
         try:
             with source.open() as stream, path.open("wb") as out:
-                refused = [in_source(reject) for reject in rewrite(stream, head.delimiter, out, places)]
+                refused = [in_source(reject) for reject in rewrite(stream, head.columns, head.delimiter, out, places)]
             file = FlatFile(path=str(path.resolve()), kind="json", longest_line=MAX_LINE_BYTES)
             bulk_load = self._bulk(source, head, file)
             rejects = list(refused)

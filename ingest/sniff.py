@@ -138,11 +138,13 @@ def _is_protobuf(data: bytes) -> bool:
 
 
 def object_lines(data: bytes) -> list[bytes]:
-    """Lines that are one object each, if at least half of the first fifty whole lines are; a bad first line is borne."""
+    """Lines that are one object each, if a third of the first fifty whole lines are; a bad first line is borne."""
+    if data.lstrip(_SPACE)[:1] == b"[":
+        return []
     lines = data.split(b"\n", 51)
     whole = [line.strip(_SPACE) for line in (lines[:-1] if len(lines) > 1 else lines)[:50] if line.strip(_SPACE)]
     objects = [line for line in whole if line[:1] == b"{" and line[-1:] == b"}" and _first_value_end(line) == len(line)]
-    return objects if objects and 2 * len(objects) >= len(whole) else []
+    return objects if objects and 3 * len(objects) >= len(whole) else []
 
 
 def _json_shape(data: bytes) -> Shape:

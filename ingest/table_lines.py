@@ -11,7 +11,7 @@ import csv
 import io
 from array import array
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO
 
@@ -44,11 +44,17 @@ class Places:
 Line = tuple[int, int, bytes]  # number, byte offset, bytes
 
 
-def rewrite(stream: IO[bytes], delimiter: str, out: IO[bytes], places: Places) -> Iterator[Reject]:
-    """Writes the sound records to `out`, one JSON object of text a line, and yields a Reject for every other."""
+def rewrite(
+    stream: IO[bytes], header: Sequence[str], delimiter: str, out: IO[bytes], places: Places
+) -> Iterator[Reject]:
+    """Writes the sound records to `out`, one JSON object of text a line, and yields a Reject for every other.
+
+    Args:
+        header: names of the columns; the first line that is not blank is passed over.
+    """
     csv.field_size_limit(MAX_LINE_BYTES)  # the library's limit is process-wide and far below the prompts in a cell
     encode = msgspec.json.Encoder().encode
-    header: list[str] | None = None
+    is_header = True
     waiting: deque[Line] = deque()
     lines = numbered_lines(stream)
     while True:
@@ -58,13 +64,14 @@ def rewrite(stream: IO[bytes], delimiter: str, out: IO[bytes], places: Places) -
         number, offset, data = first
         if not data.strip(_BLANK):
             continue
+        if is_header:
+            is_header = False
+            continue
         if len(data) > MAX_LINE_BYTES:
             yield Reject(number, offset, "line_too_long", head_of(data))
             continue
-        cells = _record(first, waiting, lines, delimiter, len(header) if header else None)
-        if header is None:
-            header = [name.strip() for name in cells] if isinstance(cells, list) else []
-        elif isinstance(cells, str):
+        cells = _record(first, waiting, lines, delimiter, len(header))
+        if isinstance(cells, str):
             yield Reject(number, offset, cells, head_of(data))
         elif any(cells):
             row = {name: cell for name, cell in zip(reversed(header), reversed(cells), strict=True) if cell}
@@ -75,9 +82,7 @@ def rewrite(stream: IO[bytes], delimiter: str, out: IO[bytes], places: Places) -
             yield Reject(number, offset, "no_time", head_of(data))
 
 
-def _record(
-    first: Line, waiting: deque[Line], lines: Iterator[Line], delimiter: str, width: int | None
-) -> list[str] | str:
+def _record(first: Line, waiting: deque[Line], lines: Iterator[Line], delimiter: str, width: int) -> list[str] | str:
     """Cells of the record that begins with a line, or the reason why it is none; lines not used go to `waiting`."""
     taken = [first]
     found = _cells(first[2], delimiter)
@@ -87,12 +92,12 @@ def _record(
             break
         taken.append(line)
         found = _cells(b"".join(data for _, _, data in taken), delimiter)
-    if isinstance(found, list) and (width is None or len(found) == width):
+    if isinstance(found, list) and len(found) == width:
         return found
     waiting.extendleft(reversed(taken[1:]))
     if found is None:
         return "unclosed_quote"
-    if isinstance(found, list) and not first[2].endswith(b"\n") and len(found) < (width or 0):
+    if isinstance(found, list) and not first[2].endswith(b"\n") and len(found) < width:
         return "torn_line"
     return found if isinstance(found, str) else "wrong_columns"
 

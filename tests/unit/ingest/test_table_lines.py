@@ -11,7 +11,7 @@ from ingest.table_lines import Places, rewrite
 
 def rewritten(data: bytes, delimiter: str = ",") -> tuple[list[dict[str, str]], list[tuple[int, int, str]], Places]:
     out, places = BytesIO(), Places()
-    rejects = list(rewrite(BytesIO(data), delimiter, out, places))
+    rejects = list(rewrite(BytesIO(data), ("a", "b"), delimiter, out, places))
     rows = [json.loads(line) for line in out.getvalue().splitlines()]
     return rows, [(reject.line or 0, reject.offset or 0, reject.reason) for reject in rejects], places
 
