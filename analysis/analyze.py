@@ -37,7 +37,7 @@ from analysis.ledger import Ledger, keep_ledger
 from analysis.metrics.measure import measure
 from analysis.objectives import Objective, Objectives
 from analysis.pricebook import PriceBook
-from analysis.result import RESULT_VERSION, AnalysisResult, Comparison, DataQuality, ObjectiveResult
+from analysis.result import RESULT_VERSION, AnalysisResult, Comparison, DataQuality, Finding, ObjectiveResult
 from ingest.schema import NS_PER_S, REQUESTS
 from ingest.selection import DERIVED_DIMENSIONS, Selection
 from ingest.store.database import Store
@@ -93,25 +93,7 @@ def analyze(
     )
     quality = _quality(store, side)
     defining = good_objectives(objectives)
-    judged = judge(
-        frame,
-        objectives,
-        start_ns=selection.start_ns,
-        end_ns=selection.end_ns,
-        replica_hours=side.hours,
-        fleet=fleet,
-        earlier=earlier_requests(store, selection, objectives, last_instant(frame)),
-    )
-    if quality.grade == "D":
-        judged = tuple(withheld(result) for result in judged)
-    findings = diagnose(
-        frame,
-        judged,
-        objectives.items,
-        replica_hours=side.replica_hours,
-        calls=side.calls,
-        baseline=None if other is None else other.frame,
-    )
+    judged, findings = judgement(store, side, objectives, fleet, other=other, grade=quality.grade)
     return AnalysisResult(
         result_version=RESULT_VERSION,
         selection=selection_record(selection, span, None if other is None else other.selection),
@@ -153,6 +135,44 @@ def analyze(
         notes=_notes(side),
         compatible=compatible_figures(frame, defining),
     )
+
+
+def judgement(
+    store: Store,
+    side: Measured,
+    objectives: Objectives,
+    fleet: Fleet | None = None,
+    *,
+    other: Measured | None = None,
+    grade: str | None = None,
+) -> tuple[tuple[ObjectiveResult, ...], tuple[Finding, ...]]:
+    """Verdicts and findings of a measured side: all of the analysis that asks why.
+
+    Args:
+        objectives: in the time zone of the selection; only those to be judged.
+        other: what is normal, if it is not the unbroken part of the side.
+        grade: of the data; worked out if it is not given. At D no verdict is told.
+    """
+    judged = judge(
+        side.frame,
+        objectives,
+        start_ns=side.selection.start_ns,
+        end_ns=side.selection.end_ns,
+        replica_hours=side.hours,
+        fleet=fleet,
+        earlier=earlier_requests(store, side.selection, objectives, last_instant(side.frame)),
+    )
+    if (grade or _quality(store, side).grade) == "D":
+        judged = tuple(withheld(result) for result in judged)
+    findings = diagnose(
+        side.frame,
+        judged,
+        objectives.items,
+        replica_hours=side.replica_hours,
+        calls=side.calls,
+        baseline=None if other is None else other.frame,
+    )
+    return judged, tuple(findings)
 
 
 def measured(
