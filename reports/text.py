@@ -49,6 +49,7 @@ ABBREVIATIONS = {
 UNITS = {
     "requests_per_second": "req/s",
     "tokens_per_second": "tok/s",
+    "per_s": "per s",
     "request/s": "req/s",
     "token/s": "tok/s",
     "token": "tokens",
@@ -111,7 +112,7 @@ def seconds(value: float | None) -> str:
     """A duration: 27.9 s, 0.421 s, 68.9 ms."""
     if value is None:
         return UNKNOWN
-    if 0 < abs(value) < 0.1:
+    if 1e-12 < abs(value) < 0.1:
         return f"{significant(value * 1e3)}{NBSP}ms"
     return f"{significant(value)}{NBSP}s"
 
@@ -214,6 +215,43 @@ def figure(value: float | str | None, unit: str) -> str:
         return count(value) if float(value).is_integer() else significant(value)
     text = count(value) if float(value).is_integer() else significant(value)
     return f"{text}{NBSP}{UNITS.get(unit, unit)}"
+
+
+def limit(value: float | str | None, unit: str) -> str:
+    """A limit as its owner wrote it, every digit and none more: 2.1 s, 60 ms, 263.74 USD."""
+    if isinstance(value, str) or value is None:
+        return figure(value, unit)
+    exact = Decimal(repr(float(value)))
+    if unit == "ratio":
+        return target_share(value)
+    if unit in ("s", "s/token"):
+        return f"{_plain(exact * 1000)}{NBSP}ms" if 0 < exact < 1 else f"{_plain(exact)}{NBSP}s"
+    return f"{_plain(exact)}{NBSP}{UNITS.get(unit, unit)}" if unit not in ("", "count") else _plain(exact)
+
+
+def _plain(exact: Decimal) -> str:
+    text = f"{exact:,f}"
+    return signed(text.rstrip("0").rstrip(".") if "." in text else text)
+
+
+def move(value: float | None, unit: str) -> str:
+    """A change in the unit of its figure, with its sign: +0.2 s, −2.9 points for a ratio."""
+    if value is None:
+        return UNKNOWN
+    if unit == "ratio":
+        text = percent_number(value) + f"{NBSP}points"
+    else:
+        text = figure(value, unit)
+    return f"+{text}" if value > 0 and any(digit in text for digit in "123456789") else text
+
+
+def move_between(interval: tuple[float, float] | None, unit: str) -> str:
+    """An interval of a change, its unit once: +1.54 – +4.44 s."""
+    if interval is None:
+        return UNKNOWN
+    low, high = (move(bound, unit) for bound in interval)
+    number_low, _, unit_low = low.partition(NBSP)
+    return f"{number_low if unit_low == high.partition(NBSP)[2] else low} – {high}"
 
 
 def decimal(text: str | None) -> Decimal | None:

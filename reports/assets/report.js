@@ -25,6 +25,7 @@
     function value(name) { return (light[name] || style.getPropertyValue(name)).trim(); }
     return function put(item) {
       if (typeof item === 'string') {
+        if (item.indexOf('\n') !== -1) { item = item.replace(/\n/g, '<br>'); }
         return item.indexOf('var(--') === -1 ? item : item.replace(/var\((--[\w-]+)\)/g, function (_, name) { return value(name); });
       }
       if (Array.isArray(item)) { return item.map(put); }
@@ -87,9 +88,15 @@
   }
 
   function save() {
-    var text = document.getElementById('result').textContent;
+    var kept = document.getElementById('result');
+    if (kept.type === 'application/json') { write(new Blob([kept.textContent], {type: 'application/json'})); return; }
+    var bytes = Uint8Array.from(atob(kept.textContent), function (letter) { return letter.charCodeAt(0); });
+    new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).blob().then(write);
+  }
+
+  function write(blob) {
     var link = document.createElement('a');
-    link.href = URL.createObjectURL(new Blob([text], {type: 'application/json'}));
+    link.href = URL.createObjectURL(blob);
     link.download = 'report.json';
     link.click();
     setTimeout(function () { URL.revokeObjectURL(link.href); }, 1000);

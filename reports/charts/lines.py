@@ -30,7 +30,15 @@ def lines(data: Lines, height: int) -> Any:
         y_axis |= {"ticksuffix": f" {data.y_unit}", "showticksuffix": "last"}
     return go.Figure(
         [_trace(line) for line in data.lines],
-        theme.layout(height, shapes=shapes, annotations=notes, margin=_margin(data), xaxis=x_axis, yaxis=y_axis),
+        theme.layout(
+            height,
+            shapes=shapes,
+            annotations=notes,
+            margin=_margin(data),
+            hovermode="x" if data.x_unit == "time" else "closest",
+            xaxis=x_axis,
+            yaxis=y_axis,
+        ),
     )
 
 
@@ -90,8 +98,8 @@ def _trace(line: Line) -> Any:
         fill="tonexty" if line.fill_to_previous else "none",
         fillcolor=theme.color(line.fill_to_previous) if line.fill_to_previous else None,
         connectgaps=False,
-        hovertext=list(line.hovers),
-        hoverinfo="text",
+        hovertext=list(line.hovers) or None,
+        hoverinfo="text" if line.hovers else "skip",
     )
 
 

@@ -23,6 +23,7 @@ from reports.view.blocks import (
     Rich,
     plain,
 )
+from reports.view.evidence import evidence_words
 from reports.view.labels import segment_full
 
 MAX_CARDS = 3
@@ -166,14 +167,6 @@ def confidence(level: str, text: Text) -> str:
         "low": text.say("Confidence low"),
     }
     return words_of.get(level, level)
-
-
-def evidence_words(evidence: Evidence) -> str:
-    """mean queue 0.12 s → 1.19 s: the baseline first, where there is one."""
-    value = words.figure(evidence.value, evidence.unit)
-    if evidence.baseline is None:
-        return f"{evidence.figure} {value}"
-    return f"{evidence.figure} {words.figure(evidence.baseline, evidence.unit)} → {value}"
 
 
 def prediction_words(objective: ObjectiveResult | None, prediction: Prediction, name: str) -> str:

@@ -85,7 +85,9 @@ def breach_of(result: AnalysisResult, objective_id: str, text: Text) -> BreachPa
         if block is not None
     ]
     return BreachPage(
-        title=findings[0].title if findings else f"{objective_label(objective)}: {badge(text, objective.verdict).word}",
+        title=findings[0].title
+        if findings
+        else f"{objective_label(text, objective)}: {badge(text, objective.verdict).word}",
         objective=objective.id,
         badge=badge(text, objective.verdict),
         under_title=_under_title(objective, findings, text),
@@ -214,7 +216,7 @@ def _over_time(objective: ObjectiveResult, result: AnalysisResult, text: Text) -
         y=tuple(bad / (good + bad) for _, good, bad in known),
         bad=tuple(budget is not None and bad / (good + bad) > budget for _, good, bad in known),
         hovers=tuple(
-            f"{text.moment(at)}<br>{text.say('{bad} bad of {n}', bad=words.count(bad), n=words.count(good + bad))}<br>{words.share(bad / (good + bad))}"
+            f"{text.moment(at)}\n{text.say('{bad} bad of {n}', bad=words.count(bad), n=words.count(good + bad))}\n{words.share(bad / (good + bad))}"
             for at, good, bad in known
         ),
         y_unit="ratio",

@@ -5,13 +5,48 @@ Input: comparison of the result; Text. Output: blocks.
 
 from __future__ import annotations
 
-from analysis.result import AnalysisResult, Change
+from dataclasses import replace
+from decimal import Decimal
+
+from analysis.result import AnalysisResult, Change, CostStep, SliceChange
 from reports import text as words
 from reports.text import Text, metric_name
-from reports.view.blocks import Block, Cell, Column, Message, Panel, Part, Piece, Row, Table, number_cell, plain, row
-from reports.view.labels import baseline_name, period_name
+from reports.view.blocks import (
+    Block,
+    Cell,
+    Column,
+    Fold,
+    Message,
+    Panel,
+    Part,
+    Piece,
+    Row,
+    Table,
+    number_cell,
+    plain,
+    row,
+    text_cell,
+)
+from reports.view.labels import baseline_name, change_words, period_name, statistic_words
 
 MAX_STRATA = 12
+PLAIN = ("mean", "sum", "rate", "ratio", "share", "attainment")  # statistics that are words
+LOOKED_FOR = frozenset(
+    {
+        ("ttft", "p95"),
+        ("ttft", "mean"),
+        ("tpot", "p95"),
+        ("e2e", "p95"),
+        ("queue", "mean"),
+        ("availability", "ratio"),
+        ("error_rate", "ratio"),
+        ("cache_hit_ratio", "ratio"),
+        ("cost", "mean"),
+        ("cost", "sum"),
+        ("goodput", "rate"),
+        ("requests_per_second", "rate"),
+    }
+)
 
 
 def comparison_part(result: AnalysisResult, text: Text) -> Part:
@@ -40,10 +75,20 @@ def comparison_part(result: AnalysisResult, text: Text) -> Part:
             Column(text.say("within"), number=True),
             Column(text.say("Reading")),
         ),
-        rows=tuple(_row(change, text) for change in comparison.changes),
+        rows=tuple(_row(change, text) for change in _in_front(comparison.changes)),
         cards=True,
     )
     blocks: list[Block] = [Panel("", (table,))]
+    if len(table.rows) < len(comparison.changes):
+        whole = replace(table, rows=tuple(_row(change, text) for change in comparison.changes), cards=False)
+        blocks.append(
+            Fold(text.say("All {n} figures that were compared", n=words.count(len(comparison.changes))), (whole,))
+        )
+    if comparison.cost_steps:
+        blocks.append(_cost_steps(comparison.cost_steps, text))
+    slices = [found for found in comparison.slices if found.changed]
+    if slices:
+        blocks.append(_slices(slices, before, after, text))
     strata = [
         (text.say("New lengths: {names}", names=_names(comparison.new_strata)), comparison.new_strata),
         (
@@ -68,32 +113,98 @@ def reading(verdict: str, text: Text) -> str:
     return known.get(verdict, verdict)
 
 
+def _in_front(changes: list[Change]) -> list[Change]:
+    """What moved beyond noise, then the figures that a reader looks for first; the others stand in the fold."""
+    moved = [change for change in changes if change.verdict in ("better", "worse")]
+    asked = [change for change in changes if change not in moved and (change.metric, change.statistic) in LOOKED_FOR]
+    return (moved + asked) or changes
+
+
+def statistic_word(statistic: str, text: Text) -> str:
+    """P95, P95 at the mix before, mean."""
+    name, same_mix, _ = statistic.partition("_same_mix")
+    shown = statistic_words(name)
+    if same_mix:
+        return text.say("{statistic} at the mix before", statistic=shown)
+    return text.say(shown) if shown in PLAIN else shown
+
+
 def _lead(changes: list[Change], text: Text) -> str:
     rule = text.say("A change counts only if its interval leaves out zero.")
     moved = [change for change in changes if change.verdict in ("better", "worse")]
     if not moved:
         return text.say("Nothing changed beyond noise.") + " " + rule
-    told = ", ".join(f"{metric_name(c.metric)} {c.statistic} {words.change(c.change)}" for c in moved[:3])
+    told = ", ".join(
+        f"{metric_name(c.metric)} {statistic_word(c.statistic, text)} {change_words(c)}" for c in moved[:3]
+    )
+    if len(moved) > 3:
+        told += text.say(" and {n} more", n=words.count(len(moved) - 3))
     return text.say("Beyond noise: {changes}.", changes=told) + " " + rule
 
 
 def _row(change: Change, text: Text) -> Row:
     style = "note" if change.verdict in ("unchanged", "unknown") else "strong"
-    interval = (
-        f"{words.change(change.interval[0])} – {words.change(change.interval[1])}"
-        if change.interval is not None
-        else words.UNKNOWN
-    )
-    head = Cell(((Piece(metric_name(change.metric)), Piece(f" {change.statistic}", "hint")),))
+    head = Cell(((Piece(metric_name(change.metric)),), (Piece(statistic_word(change.statistic, text), "hint"),)))
+    relative = words.change(change.change / change.baseline) if change.change is not None and change.baseline else None
     return row(
         head,
         number_cell(words.figure(change.baseline, change.unit), f"n {words.count(change.n_baseline)}"),
         number_cell(words.figure(change.value, change.unit), f"n {words.count(change.n)}"),
-        number_cell(words.change(change.change), style=style),
-        number_cell(interval, style="note"),
-        number_cell(words.change(change.mix)),
-        number_cell(words.change(change.within)),
+        number_cell(words.move(change.change, change.unit), relative if change.unit != "ratio" else None, style=style),
+        number_cell(words.move_between(change.interval, change.unit), style="note"),
+        number_cell(words.move(change.mix, change.unit)),
+        number_cell(words.move(change.within, change.unit)),
         Cell(((Piece(reading(change.verdict, text), style),),)),
+    )
+
+
+def _cost_steps(steps: list[CostStep], text: Text) -> Panel:
+    """Why the bill changed; the steps add up to the change."""
+    known = {
+        "volume": text.say("more or fewer requests"),
+        "mix": text.say("other kinds of requests"),
+        "tokens_per_request": text.say("tokens per request"),
+        "cache": text.say("cached share of the input"),
+        "price": text.say("prices"),
+        "new": text.say("new models or scenarios"),
+        "vanished": text.say("models or scenarios that are gone"),
+    }
+    rows = tuple(row(known.get(step.id, step.title), number_cell(words.cents(step.change_usd))) for step in steps)
+    total = sum((words.decimal(step.change_usd) or Decimal(0) for step in steps), Decimal(0))
+    foot = (row(text.say("Total"), number_cell(words.cents(str(total)))),)
+    columns = (Column(text.say("Reason")), Column("USD", number=True))
+    caption = text.say("Requests that have a price on their side, in the order in which the steps are taken")
+    return Panel(
+        text.say("Why the bill changed"),
+        (Table(text.say("Why the bill changed"), columns, rows, caption=caption, foot=foot),),
+    )
+
+
+def _slices(slices: list[SliceChange], before: str, after: str, text: Text) -> Panel:
+    """The same work on both sides: what changed in it is no change of mix."""
+    rows = tuple(
+        row(
+            found.stratum,
+            text_cell(metric_name(found.metric)),
+            number_cell(words.figure(found.p50_baseline, found.unit), words.figure(found.p95_baseline, found.unit)),
+            number_cell(words.figure(found.p50, found.unit), words.figure(found.p95, found.unit)),
+            number_cell(words.count(found.n_baseline)),
+            number_cell(words.count(found.n)),
+        )
+        for found in slices[:MAX_STRATA]
+    )
+    columns = (
+        Column(text.say("Same work")), Column(text.say("Metric")), Column(text.say("{name}, P50 and P95", name=before), number=True),
+        Column(text.say("{name}, P50 and P95", name=after), number=True), Column(text.say("n before"), number=True), Column("n", number=True),
+    )  # fmt: skip
+    caption = (
+        text.say("First {n} of {of}", n=words.count(len(rows)), of=words.count(len(slices)))
+        if len(rows) < len(slices)
+        else None
+    )
+    return Panel(
+        text.say("Changed within the same work"),
+        (Table(text.say("Changed within the same work"), columns, rows, caption=caption),),
     )
 
 

@@ -138,7 +138,7 @@ def _drivers(costs: Costs, text: Text) -> Figure:
             values=(float(cost),),
             labels=(driver_word(driver.driver, text) if total and cost / total > Decimal("0.1") else "",),
             hovers=(
-                f"{driver_word(driver.driver, text)}<br>{driver.cost_usd} USD<br>{text.say('{n} tokens', n=words.count(driver.tokens))}",
+                f"{driver_word(driver.driver, text)}\n{driver.cost_usd} USD\n{text.say('{n} tokens', n=words.count(driver.tokens))}",
             ),
             deep=driver.driver not in ("cached_input", "cache_write"),
         )
@@ -183,7 +183,7 @@ def _days(costs: Costs, text: Text) -> Figure:
     totals = [sum((values[index] for _, values in series), Decimal(0)) for index in range(len(days))]
     segments = tuple(
         Segment(label, DAY_TOKENS[index], hatched=False, values=tuple(float(v) for v in values), labels=("",) * len(days),
-                hovers=tuple(f"{label}<br>{day}<br>{words.cents(str(v))} USD" for day, v in zip(shown, values, strict=True)))
+                hovers=tuple(f"{label}\n{day}\n{words.cents(str(v))} USD" for day, v in zip(shown, values, strict=True)))
         for index, (label, values) in enumerate(series)
     )  # fmt: skip
     top = max(range(len(days)), key=lambda index: totals[index])
@@ -204,12 +204,19 @@ def _cube(dimension: str, found: list[CostRow], text: Text) -> Panel:
     """The largest values, the rest in one line, the total: the lines add up to it."""
     ranked = sorted(
         found,
-        key=lambda cost: (-(words.decimal(cost.cost_usd) or Decimal(0)), -cost.requests, str(cost.by.get(dimension))),
+        key=lambda cost: (
+            cost.others > 0,
+            -(words.decimal(cost.cost_usd) or Decimal(0)),
+            -cost.requests,
+            str(cost.by.get(dimension)),
+        ),
     )
-    shown, rest = (ranked, []) if len(ranked) <= TOP + 1 else (ranked[:TOP], ranked[TOP:])
+    values = sum(cost.others or 1 for cost in ranked)
+    shown, rest = (ranked, []) if len(ranked) <= TOP + 1 and not ranked[-1].others else (ranked[:TOP], ranked[TOP:])
     rows = [_cost_row(cost, dimension, text) for cost in shown]
     if rest:
-        rows.append(_figures(text_cell(text.say("other ({n})", n=words.count(len(rest)))), rest))
+        n = sum(cost.others or 1 for cost in rest)
+        rows.append(_figures(text_cell(text.say("other ({n})", n=words.count(n))), rest))
     titles = {
         "scenario": text.say("By scenario"),
         "model": text.say("By model"),
@@ -218,7 +225,7 @@ def _cube(dimension: str, found: list[CostRow], text: Text) -> Panel:
     }
     table = Table(
         name=titles[dimension],
-        caption=text.say("Top {n} of {of}", n=words.count(len(shown)), of=words.count(len(ranked))) if rest else None,
+        caption=text.say("Top {n} of {of}", n=words.count(len(shown)), of=words.count(values)) if rest else None,
         columns=(
             Column(text.say(dimension.capitalize())),
             Column(text.say("Requests"), number=True),

@@ -20,6 +20,7 @@ from reports.view.blocks import (
     Part,
     Row,
     Table,
+    number_cell,
     plain,
     row,
     text_cell,
@@ -55,7 +56,32 @@ def definitions_part(result: AnalysisResult, text: Text, embedded: str) -> Part:
                 tuple(table for table in rows if table is not None),
             )
         )
+    if result.compatible:
+        blocks.append(_compatible(result, text))
     return Part("p13", title, rail, embedded, tuple(blocks))
+
+
+def _compatible(result: AnalysisResult, text: Text) -> Fold:
+    """Figures as other tools define them, so that a reader can find their numbers again."""
+    rows = tuple(
+        row(
+            text_cell(found.tool),
+            text_cell(found.figure),
+            number_cell(words.figure(found.value, found.unit)),
+            number_cell(words.count(found.n)),
+            text_cell(found.says, style="note"),
+        )
+        for found in result.compatible
+    )
+    name = text.say("Figures as other tools define them")
+    columns = (
+        Column(text.say("Tool")),
+        Column(text.say("Figure")),
+        Column(text.say("Value"), number=True),
+        Column("n", number=True),
+        Column(text.say("Meaning")),
+    )
+    return Fold(text.say("{name}: {n}", name=name, n=words.count(len(rows))), (Table(name, columns, rows),))
 
 
 def _rules(text: Text) -> tuple[Fact, ...]:

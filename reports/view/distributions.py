@@ -140,7 +140,7 @@ def _curves(groups: list[Distribution], metric: str, result: AnalysisResult, tex
             Line(
                 name, "series-1" if index == 0 else "series-2", "solid" if index == 0 else "dash", 2.0 if index == 0 else 1.4,
                 tuple(value for value, _ in points), tuple(share for _, share in points),
-                tuple(f"{name}<br>{text.say('{share} within {value}', share=words.share(share), value=words.figure(value, group.unit))}" for value, share in points), step=True,
+                tuple(f"{name}\n{text.say('{share} within {value}', share=words.share(share), value=words.figure(value, group.unit))}" for value, share in points), step=True,
             )
         )  # fmt: skip
         rings = [(value, share) for value, share in ((group.p50, 0.5), (group.p95, 0.95), (group.p99, 0.99)) if value]
@@ -148,7 +148,7 @@ def _curves(groups: list[Distribution], metric: str, result: AnalysisResult, tex
             lines.append(
                 Line(
                     name, "series-1", "solid", 1.0, tuple(value for value, _ in rings), tuple(share for _, share in rings),
-                    tuple(f"P{share * 100:.0f} {words.figure(value, group.unit)}<br>n {words.count(group.n)}" for value, share in rings), markers=True,
+                    tuple(f"P{share * 100:.0f} {words.figure(value, group.unit)}\nn {words.count(group.n)}" for value, share in rings), markers=True,
                 )
             )  # fmt: skip
     limits = {
@@ -281,4 +281,4 @@ def _hover(cell: HourCell | None, days: list[str], text: Text) -> str:
     if cell is None or cell.good + cell.bad == 0:
         return text.say("no judged request")
     good = of_count(text, cell.good, cell.good + cell.bad)
-    return f"{_when(cell, days)}<br>{text.say('{good} good', good=good)}<br>{words.share(_share(cell))}"
+    return f"{_when(cell, days)}\n{text.say('{good} good', good=good)}\n{words.share(_share(cell))}"

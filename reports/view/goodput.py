@@ -32,12 +32,24 @@ def goodput_part(result: AnalysisResult, text: Text) -> Part:
         lead += " " + text.say(
             "Rates are divided by the {seconds} s of the selection.", seconds=words.count(result.throughput.seconds)
         )
+    if _not_judged(good):
+        lead += " " + text.say(
+            "It judges {n} of {of} requests; the others are excluded or of no kind that it is about.",
+            n=words.count(good.valid),
+            of=words.count(good.waterfall[0].left),
+        )
     if good.note:
         lead = f"{lead} {good.note}"
     blocks: list[Block] = [_losses(good, text)]
     if len(good.series) > 1:
         blocks.append(_over_time(good, result, text))
     return Part("p8", title, title, lead, tuple(blocks))
+
+
+def _not_judged(good: Goodput) -> bool:
+    """Whether the objective leaves out more requests than policy excludes on a normal day."""
+    offered = good.waterfall[0].left
+    return offered > 0 and good.valid < 0.98 * offered
 
 
 def _losses(good: Goodput, text: Text) -> Figure:
@@ -47,7 +59,7 @@ def _losses(good: Goodput, text: Text) -> Figure:
         values=tuple(float(step.lost) for step in lost),
         ends=tuple(text.say("{lost} lost, {left} left", lost=words.count(step.lost), left=words.count(step.left)) for step in lost),
         tokens=tuple(TOKEN_OF_STEP.get(step.step, "series-1") for step in lost),
-        hovers=tuple(f"{step_words(step.step, text)}<br>{text.say('{n} lost, {share} of valid', n=words.count(step.lost), share=words.share(step.lost / good.valid))}" for step in lost),
+        hovers=tuple(f"{step_words(step.step, text)}\n{text.say('{n} lost, {share} of valid', n=words.count(step.lost), share=words.share(step.lost / good.valid))}" for step in lost),
         unit="",
     )  # fmt: skip
     says = text.say(
@@ -88,7 +100,7 @@ def step_words(step: str, text: Text) -> str:
     """A step of the waterfall as the page says it."""
     known = {
         "offered": text.say("offered"),
-        "valid": text.say("excluded"),
+        "valid": text.say("not judged"),
         "ok": text.say("failed or cancelled"),
         "good": text.say("good"),
         "unknown": text.say("not known"),
@@ -102,12 +114,14 @@ def _over_time(good: Goodput, result: AnalysisResult, text: Text) -> Figure:
     points = theme.thinned(with_silence(good.series, text))
     times = tuple(wall_clock(point.at, text) for point in points)
     hovers = tuple(
-        f"{text.moment(p.at)}<br>{text.say('offered {offered}, good {good} req/s, n {n}', offered=words.number(p.offered), good=words.number(p.good), n=words.count(p.n))}"
+        f"{text.moment(p.at)}\n{text.say('offered {offered}, good {good} req/s, n {n}', offered=words.number(p.offered), good=words.number(p.good), n=words.count(p.n))}"
         for p in points
     )
     bands = incidents(result, text)
     worst = max(points, key=lambda p: p.offered - p.good)
-    says = text.say("The filled gap is what was served and not good.")
+    gap = text.say("not good, or not judged") if _not_judged(good) else text.say("not good")
+    fill = "incident" if _not_judged(good) else "bad"
+    says = text.say("The filled gap is what was {gap}.", gap=gap)
     if worst.offered > 0 and worst.good < worst.offered:
         says += " " + text.say(
             "Widest on {when}: {good} good of {offered} req/s.",
@@ -126,7 +140,7 @@ def _over_time(good: Goodput, result: AnalysisResult, text: Text) -> Figure:
                 Lines(
                     (
                         Line(text.say("good"), "series-1", "solid", 1.8, times, tuple(p.good for p in points), hovers),
-                        Line(text.say("offered"), "series-2", "solid", 1.2, times, tuple(p.offered for p in points), hovers, fill_to_previous="bad"),
+                        Line(text.say("offered"), "series-2", "solid", 1.2, times, tuple(p.offered for p in points), (), fill_to_previous=fill),
                     ),
                     "time",
                     "req/s",
@@ -139,8 +153,8 @@ def _over_time(good: Goodput, result: AnalysisResult, text: Text) -> Figure:
         legend=(
             Swatch("series-2", text.say("offered"), "line"),
             Swatch("series-1", text.say("good"), "line"),
-            Swatch("bad", text.say("not good")),
-            *((Swatch("incident", text.say("incident")),) if bands else ()),
+            Swatch(fill, gap),
+            *((Swatch("incident", text.say("incident")),) if bands and fill != "incident" else ()),
         ),
         table=Table(
             name=text.say("Offered and good, by day"),

@@ -11,7 +11,8 @@ from datetime import date
 
 from analysis.result import AnalysisResult, Change, ObjectiveResult
 from reports.charts import theme
-from reports.text import UNKNOWN, Text, count, metric_name
+from reports.text import UNKNOWN, Text, count, limit, metric_name, move, target_share
+from reports.text import change as words_of_change
 from reports.view.blocks import Badge, Cell, Piece, Swatch
 
 VERDICTS = ("breached", "endangered", "met", "too_few", "unknown")  # the worst first
@@ -49,35 +50,54 @@ def segment_full(segment: dict[str, str]) -> str:
     return ", ".join(f"{dimension} {value}" for dimension, value in segment.items())
 
 
-def objective_label(objective: ObjectiveResult) -> str:
-    return objective.title or objective.id
+RAISED = (
+    "availability",
+    "cache_hit_ratio",
+    "output_tokens_per_usd",
+    "goodput",
+    "goodput_tokens_per_second",
+    "mfu",
+)  # more is better
+
+
+def limit_words(objective: ObjectiveResult) -> str:
+    """The limit as its owner wrote it; text where it depends on the length."""
+    if isinstance(objective.threshold, int | float):
+        return limit(objective.threshold, objective.unit)
+    return objective.threshold_text or limit(objective.target, "ratio")
+
+
+def asked(objective: ObjectiveResult) -> str:
+    """TTFT ≤ 2.45 s: what is measured and its limit, clause by clause."""
+    if len(objective.clauses) > 1:
+        return ", ".join(f"{metric_name(c.metric)} ≤ {limit(c.threshold, c.unit)}" for c in objective.clauses)
+    sign = "≥" if objective.metric in RAISED else "≤"
+    of = statistic_words(objective.statistic) + " " if objective.statistic is not None else ""
+    return f"{of}{metric_name(objective.metric)} {sign} {limit_words(objective)}"
+
+
+def statistic_words(statistic: str) -> str:
+    """p95 as P95, mean and sum as they are."""
+    return statistic.upper() if statistic[:1] == "p" and statistic[1:2].isdigit() else statistic
+
+
+def objective_label(text: Text, objective: ObjectiveResult) -> str:
+    """Its title; without one of its own what it asks and of whom, or the id of a joint objective."""
+    if objective.title and objective.title != objective.id:
+        return objective.title
+    if len(objective.clauses) > 1:
+        return objective.id
+    where = ", ".join(value for values in objective.where.values() for value in values)
+    return text.say("{rule} for {where}", rule=asked(objective), where=where) if where else asked(objective)
 
 
 def objective_rule(text: Text, objective: ObjectiveResult) -> str:
     """TTFT ≤ 2.45 s for 95 % · code: what an objective asks, from its parts."""
-    from reports.text import target_share
-
-    asked = f"{metric_name(objective.metric)} ≤ {objective.threshold_text}"
-    if objective.metric in ("availability", "cache_hit_ratio", "output_tokens_per_usd", "goodput", "mfu"):
-        asked = f"{metric_name(objective.metric)} ≥ {objective.threshold_text}"
-    if objective.clauses:
-        asked = ", ".join(
-            f"{metric_name(c.metric)} ≤ {threshold_words(c.threshold, c.unit)}" for c in objective.clauses
-        )
-    elif objective.threshold is None and not objective.threshold_text:
-        asked = metric_name(objective.metric)
-    if objective.target is not None:
-        asked = text.say("{rule} for {target}", rule=asked, target=target_share(objective.target))
-    elif objective.statistic is not None:
-        asked = f"{objective.statistic} {asked}"
+    rule = asked(objective)
+    if objective.target is not None and objective.metric not in RAISED:
+        rule = text.say("{rule} for {target}", rule=rule, target=target_share(objective.target))
     where = ", ".join(value for values in objective.where.values() for value in values)
-    return f"{asked} · {where}" if where else asked
-
-
-def threshold_words(threshold: float | str | None, unit: str) -> str:
-    from reports.text import figure
-
-    return figure(threshold, unit)
+    return f"{rule} · {where}" if where else rule
 
 
 def value_cell(value: str | None, text: Text) -> Cell:
@@ -102,7 +122,7 @@ def period_name(text: Text, result: AnalysisResult) -> str:
 def baseline_name(text: Text, result: AnalysisResult) -> str:
     """Week 9: what the result is compared with."""
     title = result.comparison.title if result.comparison is not None else UNKNOWN
-    found = re.fullmatch(r"\d{4}-W(\d{2})", title)
+    found = re.search(r"\d{4}-W(\d{2})$", title)
     return text.say("Week {n}", n=str(int(found[1]))) if found else title
 
 
@@ -110,6 +130,13 @@ def find_change(result: AnalysisResult, metric: str) -> Change | None:
     """The first change of a metric against the baseline."""
     changes = result.comparison.changes if result.comparison is not None else []
     return next((change for change in changes if change.metric == metric and change.baseline is not None), None)
+
+
+def change_words(change: Change) -> str:
+    """A change against its baseline: in points for a ratio, else relative, else in its unit."""
+    if change.unit == "ratio" or not change.baseline or change.change is None:
+        return move(change.change, change.unit)
+    return words_of_change(change.change / change.baseline)
 
 
 def bucket_key(label: str) -> tuple[float, int]:

@@ -24,6 +24,7 @@ from reports.view.blocks import (
     Panel,
     Part,
     Piece,
+    Rich,
     Row,
     Strip,
     Swatch,
@@ -104,7 +105,10 @@ def budget_cell(objective: ObjectiveResult) -> Cell:
     if spent is None:
         return Cell(((Piece(words.UNKNOWN, "note"),),))
     width = f"{min(max(spent, 0.0), 1.0) * 100:.1f}%"
-    return Cell(((Piece(f" {words.whole_share(spent)}"),),), meter=Meter(width, over=spent > 1))
+    lines: tuple[Rich, ...] = ((Piece(f" {words.whole_share(spent)}"),),)
+    if objective.period_budget_spent is not None and objective.period is not None:
+        lines = (*lines, (Piece(f"{objective.period}: {words.whole_share(objective.period_budget_spent)}", "hint"),))
+    return Cell(lines, meter=Meter(width, over=spent > 1))
 
 
 def burn_cell(objective: ObjectiveResult) -> Cell:
@@ -140,7 +144,7 @@ def _valid(objective: ObjectiveResult, text: Text) -> Cell:
     parts = []
     if objective.unknown:
         parts.append(text.say("{n} unknown", n=words.count(objective.unknown)))
-    if objective.excluded:
+    if objective.excluded and objective.target is not None:
         parts.append(text.say("{n} excluded", n=words.count(objective.excluded)))
     if objective.verdict == "too_few" and objective.needed is not None:
         parts.append(text.say("{n} needed", n=words.count(objective.needed)))
@@ -230,6 +234,16 @@ def budget_part(result: AnalysisResult, text: Text) -> Part:
 
 
 def _burn_says(objective: ObjectiveResult, text: Text) -> str:
+    """Whether an alert fires, and when the budget ends at this pace."""
+    says = _alert_says(objective, text)
+    if objective.burn_exhausted_at is not None:
+        says += " " + text.say(
+            "At this pace the budget is spent on {when}.", when=text.moment(objective.burn_exhausted_at)
+        )
+    return says
+
+
+def _alert_says(objective: ObjectiveResult, text: Text) -> str:
     firing = [burn for burn in objective.burn_rates if burn.firing]
     known = [burn for burn in objective.burn_rates if burn.long is not None]
     if firing:
@@ -264,7 +278,7 @@ def _budget_lines(shown: list[ObjectiveResult], result: AnalysisResult, text: Te
                 tuple(wall_clock(at, text) for at, _, _ in kept),
                 tuple(left for _, left, _ in kept),
                 tuple(
-                    f"{objective.id}<br>{text.moment(at)}<br>{text.say('{share} left, {n} bad so far', share=words.whole_share(left), n=words.count(bad))}"
+                    f"{objective.id}\n{text.moment(at)}\n{text.say('{share} left, {n} bad so far', share=words.whole_share(left), n=words.count(bad))}"
                     for at, left, bad in kept
                 ),
                 step=True,
@@ -279,7 +293,7 @@ def _burn_bars(objective: ObjectiveResult, result: AnalysisResult, text: Text) -
     points = theme.thinned(objective.hours)
     burns = [point.bad / (point.good + point.bad) / budget if point.good + point.bad else None for point in points]
     marks = [Mark(1.0, "1×", vertical=False)]
-    factors = [burn.factor for burn in objective.burn_rates]
+    factors = [burn.factor for burn in objective.burn_rates if burn.factor > 1.3]  # nearer to 1x the two lines are one
     top = max((burn for burn in burns if burn is not None), default=0.0)
     if factors and min(factors) <= 3 * max(top, 1.0):
         factor = min(factors)
@@ -289,7 +303,7 @@ def _burn_bars(objective: ObjectiveResult, result: AnalysisResult, text: Text) -
         y=tuple(burns),
         bad=tuple(burn is not None and burn > 1 for burn in burns),
         hovers=tuple(
-            f"{text.moment(p.at)}<br>{text.say('burn {rate}, {bad} bad of {n}', rate=words.times(burn), bad=words.count(p.bad), n=words.count(p.good + p.bad))}"
+            f"{text.moment(p.at)}\n{text.say('burn {rate}, {bad} bad of {n}', rate=words.times(burn), bad=words.count(p.bad), n=words.count(p.good + p.bad))}"
             for p, burn in zip(points, burns, strict=True)
         ),
         y_unit="×",

@@ -26,6 +26,7 @@ from reports.view.blocks import (
     row,
     text_cell,
 )
+from reports.view.capacity import capacity_blocks
 from reports.view.labels import of_count
 
 MAX_ERRORS = 12
@@ -49,6 +50,7 @@ def rates_part(result: AnalysisResult, text: Text) -> Part:
     )
     if len(load.by_concurrency) > 1:
         blocks.append(_concurrency(load.by_concurrency, text))
+    blocks += capacity_blocks(load, text)
     if load.replicas:
         blocks.append(_replicas(load.replicas, text))
     if load.growth:
@@ -168,7 +170,7 @@ def _batch(buckets: list[CountBucket], text: Text) -> Figure:
         groups=tuple(bucket.label for bucket in buckets),
         values=tuple(bucket.n / total for bucket in buckets),
         hovers=tuple(
-            f"{bucket.label}<br>{words.share(bucket.n / total)}<br>n {words.count(bucket.n)}" for bucket in buckets
+            f"{bucket.label}\n{words.share(bucket.n / total)}\nn {words.count(bucket.n)}" for bucket in buckets
         ),
         token="series-1",  # noqa: S106 - a colour's name, no secret
         unit="ratio",
@@ -201,7 +203,7 @@ def _concurrency(points: list[LoadPoint], text: Text) -> Figure:
 
     def series(name: str, token: str, dash: str, values: list[float | None]) -> Line:
         hovers = tuple(
-            f"{name}<br>{_range(p)}<br>{words.seconds(v)}<br>n {words.count(p.n)}"
+            f"{name}\n{_range(p)}\n{words.seconds(v)}\nn {words.count(p.n)}"
             for p, v in zip(points, values, strict=True)
         )
         return Line(name, token, dash, 2.0, middles, tuple(values), hovers)

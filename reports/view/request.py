@@ -153,7 +153,7 @@ def _limit_badge(metric: str, judged: list[JudgedBy], text: Text) -> Badge | Non
     if not limits:
         return None
     strictest = min(limits, key=lambda found: found.threshold or 0.0)
-    limit = words.figure(strictest.threshold, strictest.unit)
+    limit = words.limit(strictest.threshold, strictest.unit)
     if strictest.verdict == "bad":
         return Badge("breached", text.say("Over {limit}", limit=limit))
     return Badge("met", text.say("Within {limit}", limit=limit))
@@ -170,7 +170,7 @@ def _stages(stages: dict[str, float], view: RequestView, text: Text) -> Figure:
             deep=stage not in theme.LIGHT,
             values=(stages[stage],),
             labels=(text.say(stage) if stages[stage] / total > 0.08 else "",),
-            hovers=(f"{text.say(stage)}<br>{words.seconds(stages[stage])}<br>{words.share(stages[stage] / total)}",),
+            hovers=(f"{text.say(stage)}\n{words.seconds(stages[stage])}\n{words.share(stages[stage] / total)}",),
         )
         for stage in ordered
     )
@@ -241,8 +241,8 @@ def _row_name(index: int, span: SpanItem) -> str:
 
 def _bar(span: SpanItem, text: Text, *, container: bool) -> TimelineBar:
     stage = span.stage
-    attributes = "".join(f"<br>{name}: {value[:80]}" for name, value in list(span.attributes.items())[:8])
-    error = f"<br>{text.say('error')}: {span.error}" if span.error else ""
+    attributes = "".join(f"\n{name}: {value[:80]}" for name, value in list(span.attributes.items())[:8])
+    error = f"\n{text.say('error')}: {span.error}" if span.error else ""
     return TimelineBar(
         label=span.name,
         start=max(0.0, span.start),
@@ -250,7 +250,7 @@ def _bar(span: SpanItem, text: Text, *, container: bool) -> TimelineBar:
         token="bad" if span.error else theme.stage_token(stage) if stage is not None else "line-strong",
         outline=container and stage is None,
         hatched=stage in theme.HATCHED,
-        hover=f"{span.name}<br>{span.service or ''}<br>{words.seconds(span.start)} + {words.seconds(span.seconds)}{error}{attributes}",
+        hover=f"{span.name}\n{span.service or ''}\n{words.seconds(span.start)} + {words.seconds(span.seconds)}{error}{attributes}",
     )
 
 
@@ -307,7 +307,7 @@ def _judged(judged: list[JudgedBy], text: Text) -> Panel:
             text_cell(found.objective, style="code", href=f"/objectives/{found.objective}"),
             Cell(badge=verdicts.get(found.verdict, Badge("unknown", text.say("not known")))),
             number_cell(words.figure(found.value, found.unit)),
-            number_cell(words.figure(found.threshold, found.unit)),
+            number_cell(words.limit(found.threshold, found.unit)),
         )
         for found in judged
     )

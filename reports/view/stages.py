@@ -94,7 +94,7 @@ def stacked(
                     text.say(stage.stage) if v is not None and v / reach > LABEL_SHARE else "" for v in values
                 ),
                 hovers=tuple(
-                    f"{text.say(stage.stage)}<br>{words.figure(v, unit)}<br>{words.share(v / total) if v is not None and total else words.UNKNOWN}<br>n {words.count(stage.n)}"
+                    f"{text.say(stage.stage)}\n{words.figure(v, unit)}\n{words.share(v / total) if v is not None and total else words.UNKNOWN}\nn {words.count(stage.n)}"
                     for v, total in zip(values, sums, strict=True)
                 ),
             )

@@ -11,15 +11,19 @@ from analysis.result import AnalysisResult, Finding, ObjectiveResult, WindowVerd
 from reports import text as words
 from reports.text import Text
 from reports.view.blocks import Head, Heads, Piece, Rich, VerdictLine, plain
+from reports.view.evidence import evidence_words
 from reports.view.labels import (
     badge,
     baseline_name,
+    change_words,
     day_of,
     find_change,
+    limit_words,
     objective_label,
     of_count,
     period_name,
     segment_short,
+    statistic_words,
 )
 
 MAX_LINES = 7  # verdict lines that leave room for figures and actions on a screen of 1440 x 900
@@ -91,7 +95,7 @@ def lead(result: AnalysisResult, text: Text) -> Rich:
         pieces = [Piece(first.title, "strong")]
         if first.window is not None:
             pieces.append(Piece(f", {text.span(*first.window)}"))
-        pieces.append(Piece(f". {first.says}" if first.says else "."))
+        pieces.append(Piece(f". {_told(first, text)}"))
         others = {_incident(finding) for finding in result.findings} - {_incident(first)}
         if others:
             pieces.append(
@@ -109,6 +113,16 @@ def lead(result: AnalysisResult, text: Text) -> Rich:
     return plain(text.say("No objective could be judged: part 12 says what to log."))
 
 
+def _told(finding: Finding, text: Text) -> str:
+    """What the stage did, from the evidence; the finding's own words where none tells it."""
+    grown = next(
+        (e for e in finding.evidence if finding.stage in e.figure and e.baseline is not None and e.unit == "s"), None
+    )
+    if grown is None:
+        return finding.says
+    return text.say("Stage {stage}: {evidence}.", stage=text.say(finding.stage), evidence=evidence_words(grown))
+
+
 def verdict_lines(result: AnalysisResult, text: Text) -> tuple[VerdictLine, ...]:
     """One line per breached or endangered objective, one per further verdict; at most MAX_LINES."""
     loud = [o for verdict in ("breached", "endangered") for o in result.objectives if o.verdict == verdict]
@@ -124,7 +138,7 @@ def verdict_lines(result: AnalysisResult, text: Text) -> tuple[VerdictLine, ...]
         lines.append(_loud_line(objective, finding, text, told=finding is not None and _incident(finding) in told))
         told |= {_incident(finding)} if finding is not None else set()
     if rest := loud[len(shown) :]:
-        names = ", ".join(objective_label(objective) for objective in rest)
+        names = ", ".join(objective_label(text, objective) for objective in rest)
         more = text.many(len(rest), "one more:", "{n} more:")
         lines.append(VerdictLine(badge(text, rest[0].verdict), (Piece(more, "strong"), Piece(f" {_cut(names)} ", "sub"), Piece(text.say("all objectives"), "", "#p3")), ""))  # fmt: skip
     return tuple(lines + tail)
@@ -141,7 +155,7 @@ def _incident(finding: Finding) -> str:
 
 
 def _loud_line(objective: ObjectiveResult, finding: Finding | None, text: Text, *, told: bool) -> VerdictLine:
-    sentence: list[Piece] = [Piece(objective_label(objective), "strong", f"#{_anchor(finding)}")]
+    sentence: list[Piece] = [Piece(objective_label(text, objective), "strong", f"#{_anchor(finding)}")]
     sentence.append(Piece(" – " + " · ".join(_clauses(objective, finding, text, told=told)), "sub"))
     return VerdictLine(
         badge(text, objective.verdict),
@@ -204,17 +218,19 @@ def _judged(objective: ObjectiveResult, worst: WindowVerdict | None, text: Text)
         )
     else:
         figure = text.say(
-            "{value} of {n} vs {limit}",
-            value=" ".join(filter(None, (objective.statistic, words.figure(source.value, objective.unit)))),
+            "{value} vs {limit}, n {n}",
+            value=" ".join(
+                (statistic_words(objective.statistic or ""), words.figure(source.value, objective.unit))
+            ).strip(),
+            limit=limit_words(objective),
             n=words.count(n),
-            limit=objective.threshold_text,
         )
     return f"{figure}, {surety}" if surety else figure
 
 
 def _together(verdict: str, found: list[ObjectiveResult], text: Text) -> VerdictLine:
     """All objectives of one quiet verdict in one line."""
-    names = ", ".join(objective_label(objective) for objective in found)
+    names = ", ".join(objective_label(text, objective) for objective in found)
     pieces: list[Piece]
     if verdict == "met":
         pieces = [
@@ -268,7 +284,7 @@ def _before(result: AnalysisResult, metric: str, text: Text) -> str | None:
     if change is None or change.change is None:
         return None
     name = baseline_name(text, result)
-    moved = words.change(change.change)
+    moved = change_words(change)
     if change.verdict == "unchanged":
         return text.say("within noise of {name} ({change})", name=name, change=moved)
     return text.say("{name} {change}", name=name, change=moved)

@@ -1,10 +1,14 @@
 """The report as one HTML file that opens offline, with the result in it.
 
-Input: AnalysisResult. Output: UTF-8 bytes, at most about 3 MB: the second language and the embedded result
-are left out, in this order of need, where the file would be larger.
+Input: AnalysisResult. Output: UTF-8 bytes, at most about 3 MB: where the file would be larger the
+result in it is packed, then the second language left out, then the result.
 """
 
 from __future__ import annotations
+
+import base64
+import gzip
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -18,21 +22,31 @@ from reports.writers.result_json import compact_json
 SIZE_CAP = 3_000_000  # bytes: what a mail server passes on and a browser opens at once
 
 
+@dataclass(frozen=True)
+class Embedded:
+    """The result inside the page: as JSON, or packed where that would be too large."""
+
+    text: Markup
+    packed: bool
+
+
 def page_html(result: AnalysisResult, lang: str = "en") -> bytes:
     """The page in a language; the other one is in it behind a button."""
-    embedded = compact_json(result)
-    attempts = ((True, embedded), (True, None), (False, None))
-    for both, json_text in attempts:
-        page = _render(result, lang, both=both, json_text=json_text)
+    whole = compact_json(result)
+    packed = base64.b64encode(gzip.compress(whole.encode("utf-8"), mtime=0)).decode("ascii")
+    as_json = Embedded(Markup(whole), packed=False)  # noqa: S704 - escaped by compact_json
+    as_gzip = Embedded(Markup(packed), packed=True)  # noqa: S704 - base64
+    for both, embedded in ((True, as_json), (True, as_gzip), (False, as_gzip), (False, None)):
+        page = _render(result, lang, both=both, embedded=embedded)
         if len(page) <= SIZE_CAP:
             break
     return page
 
 
-def _render(result: AnalysisResult, lang: str, *, both: bool, json_text: str | None) -> bytes:
+def _render(result: AnalysisResult, lang: str, *, both: bool, embedded: Embedded | None) -> bytes:
     other_lang = next(name for name in LANGUAGES if name != lang)
-    shown = page_of(result, lang, embedded=json_text is not None)
-    other = page_of(result, other_lang, embedded=json_text is not None) if both else None
+    shown = page_of(result, lang, embedded=embedded is not None)
+    other = page_of(result, other_lang, embedded=embedded is not None) if both else None
     zone = result.selection.timezone
     text = shell.page(
         "report.html.jinja",
@@ -43,7 +57,7 @@ def _render(result: AnalysisResult, lang: str, *, both: bool, json_text: str | N
         other=other,
         say=Text.of(lang, zone).say,
         say_other=Text.of(other_lang, zone).say,
-        result_json=Markup(json_text) if json_text is not None else None,  # noqa: S704 - escaped by compact_json
+        embedded=embedded,
     )
     return text.encode("utf-8")
 

@@ -113,7 +113,7 @@ def _objectives(result: AnalysisResult, text: Text) -> list[str]:
         figure, interval = attained_words(objective)
         rows.append(
             [
-                objective_label(objective),
+                objective_label(text, objective),
                 f"{SIGNS[objective.verdict]} {badge(text, objective.verdict).word}",
                 figure,
                 interval or words.UNKNOWN,

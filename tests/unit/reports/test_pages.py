@@ -55,7 +55,7 @@ def test_home_of_a_quiet_service_names_no_breach() -> None:
 def test_request_says_where_its_time_went_and_which_limits_it_broke() -> None:
     words = text_of(render_request(request()))
     assert "Request 094923dbaf73…: 19.6 s in decode" in words
-    assert "TTFT 8.10 s Over 3.70 s" in words
+    assert "TTFT 8.10 s Over 3.7 s" in words
     assert "3 spans have a parent that was not read." in words
     assert "not measured: tool" in words
     assert "exact 0.0067505 USD" in words

@@ -36,6 +36,7 @@ DYNAMIC = {  # said by a variable: ids of the vocabulary, names of days and mont
     *["performance", "load", "mix_shift", "config", "dependency", "failure", "cost"],
     *["waiting", "reading", "done", "failed", "cancelled"],
     *["Scenario", "Model", "Tenant", "User"],
+    *["mean", "sum", "rate", "ratio", "share", "attainment", "compute", "bandwidth"],
 }
 
 
@@ -150,6 +151,36 @@ def test_money_that_is_no_number_is_refused() -> None:
 )
 def test_a_change_carries_its_sign(value: float | None, shown: str) -> None:
     assert text.change(value).replace(NBSP, " ") == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "shown"),
+    [
+        (2.1, "s", "2.1 s"),
+        (0.06, "s", "60 ms"),
+        (90.0, "s", "90 s"),
+        (0.0039, "USD", "0.0039 USD"),
+        (0.95, "ratio", "95 %"),
+        ("500ms + 0.4ms/token", "s", "500ms + 0.4ms/token"),
+        (None, "s", "–"),
+    ],
+)
+def test_a_limit_is_printed_as_its_owner_wrote_it(value: float | str | None, unit: str, shown: str) -> None:
+    assert text.limit(value, unit).replace(NBSP, " ") == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "shown"),
+    [
+        (2.76, "s", "+2.76 s"),
+        (-0.0042, "s/token", "−4.20 ms"),
+        (-0.029, "ratio", "−2.9 points"),
+        (0.0, "s", "0 s"),
+        (None, "s", "–"),
+    ],
+)
+def test_a_change_stands_in_the_unit_of_its_figure(value: float | None, unit: str, shown: str) -> None:
+    assert text.move(value, unit).replace(NBSP, " ") == shown
 
 
 def test_an_interval_names_its_unit_once() -> None:

@@ -66,14 +66,14 @@ def test_a_chart_is_the_same_text_each_time_and_has_the_height_asked_for(name: s
 
 def test_a_hostile_name_is_text_in_a_chart() -> None:
     hostile = data.Losses(
-        ("</script><script>alert(1)</script>",), (1.0,), ('<a href="javascript:x">x</a>',), ("bad",), ("a<br>b",), ""
+        ("</script><script>alert(1)</script>",), (1.0,), ('<a href="javascript:x">x</a>',), ("bad",), ("a\nb<br>",), ""
     )
     drawn = draw(hostile, 100)
     assert "<" not in drawn
     trace = json.loads(drawn)["data"][0]
     assert trace["y"] == ["&lt;/script>&lt;script>alert(1)&lt;/script>"]
     assert trace["text"] == ['&lt;a href="javascript:x">x&lt;/a>']
-    assert trace["hovertext"] == ["a<br>b"]
+    assert trace["hovertext"] == ["a\nb&lt;br>"]
 
 
 def test_no_data_is_an_empty_figure_and_not_an_error() -> None:

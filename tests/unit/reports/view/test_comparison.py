@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from reports.text import NBSP, Text
-from reports.view.blocks import Cell, Message, Panel, Table
+from reports.view.blocks import Cell, Fold, Message, Panel, Table
 from reports.view.comparison import comparison_part
 from tests.support.results import quiet_week, week
 
@@ -22,15 +22,33 @@ def test_a_change_shows_both_sides_its_interval_and_its_reading() -> None:
     table = panel.blocks[0]
     assert isinstance(table, Table)
     assert [column.label for column in table.columns[:3]] == ["Figure", "Week 9", "Week 10"]
-    assert [words(cell) for cell in table.rows[2].cells] == [
-        "47.0 ms / n 91,500", "51.2 ms / n 93,120", "+8.9 %", "+4.1 % – +13.7 %", "+1.0 %", "+7.9 %", "worse",
+    shown = [[words(row.head), *map(words, row.cells)] for row in table.rows]
+    assert shown[:2] == [
+        ["TPOT / P95", "47.0 ms / n 91,500", "51.2 ms / n 93,120", "+4.20 ms / +8.9 %", "+1.90 – +6.40 ms", "–", "–", "worse"],
+        ["chat.ttft / attainment", "99.0 % / n 52,900", "98.9 % / n 53,508", "−0.15 points", "−0.3 – −0.02 points", "+0.01 points", "−0.16 points", "worse"],
     ]  # fmt: skip
-    assert [words(cell) for cell in table.rows[6].cells] == ["– / n 0", "– / n 0", "–", "–", "–", "–", "not known"]
+    assert [line[0] for line in shown[2:]] == [
+        "TTFT / mean",
+        "queue / mean",
+        "cost / sum",
+        "goodput / rate",
+        "availability / ratio",
+    ]
+
+
+def test_every_figure_that_was_compared_stands_behind_a_fold() -> None:
+    fold = comparison_part(week(), EN).blocks[1]
+    assert isinstance(fold, Fold)
+    assert fold.summary == "All 9 figures that were compared"
+    assert isinstance(fold.blocks[0], Table)
+    rows = [[words(row.head), *map(words, row.cells)] for row in fold.blocks[0].rows]
+    assert rows[3][0] == "TPOT / P95 at the mix before"
+    assert rows[8] == ["TTFA / mean", "– / n 0", "– / n 0", "–", "–", "–", "–", "not known"]
 
 
 def test_the_lead_names_what_moved_beyond_noise() -> None:
     assert comparison_part(week(), EN).lead.replace(NBSP, " ") == (
-        "Beyond noise: TPOT p95 +8.9 %. A change counts only if its interval leaves out zero."
+        "Beyond noise: TPOT P95 +8.9 %, chat.ttft attainment −0.15 points. A change counts only if its interval leaves out zero."
     )
     result = week()
     assert result.comparison is not None
@@ -39,7 +57,7 @@ def test_the_lead_names_what_moved_beyond_noise() -> None:
 
 
 def test_new_lengths_are_named() -> None:
-    message = comparison_part(week(), EN).blocks[1]
+    message = comparison_part(week(), EN).blocks[2]
     assert isinstance(message, Message)
     assert message.sentences[0].text == "New lengths: 8k-32k / 1k-4k"
 

@@ -24,7 +24,7 @@ def test_losses_are_drawn_per_step_in_order() -> None:
     data = figure(0).charts[0].data
     assert isinstance(data, Losses)
     assert list(zip(data.steps, data.values, data.ends, strict=True)) == [
-        ("excluded", 1.0, "1 lost, 113,526 left"),
+        ("not judged", 1.0, "1 lost, 113,526 left"),
         ("failed or cancelled", 35.0, "35 lost, 113,491 left"),
         ("over the limit of TTFT", 1187.0, "1,187 lost, 112,304 left"),
         ("over the limit of TPOT", 498.0, "498 lost, 111,806 left"),
@@ -68,3 +68,13 @@ def test_without_judged_requests_the_part_gives_the_reason() -> None:
     part = goodput_part(empty(), EN)
     assert isinstance(part.blocks[0], Message)
     assert part.blocks[0].sentences[0].text == "no joint objective"
+
+
+def test_an_objective_about_some_requests_does_not_call_the_others_lost() -> None:
+    result = week()
+    some = replace(result.goodput, objective="chat.good", valid=50_000)
+    part = goodput_part(replace(result, goodput=some), EN)
+    assert "It judges 50,000 of 113,527 requests" in part.lead
+    assert isinstance(part.blocks[1], Figure)
+    assert part.blocks[1].says.startswith("The filled gap is what was not good, or not judged.")
+    assert [swatch.label for swatch in part.blocks[1].legend] == ["offered", "good", "not good, or not judged"]

@@ -36,12 +36,12 @@ def test_the_worst_verdict_of_several_counts() -> None:
 
 def test_an_objective_is_told_by_its_parts() -> None:
     assert labels.objective_rule(EN, week().objectives[0]).replace("\u00a0", " ") == "TTFT ≤ 2.45 s for 95 % · code"
-    assert labels.objective_rule(EN, user_cost()) == "sum cost ≤ 263.74 USD"
+    assert labels.objective_rule(EN, user_cost()).replace("\u00a0", " ") == "sum cost ≤ 263.74 USD"
     joint = replace(
         objective("good", "Good", "good"),
         clauses=[Clause("ttft", 2.0, "s", 9, 9, 1.0), Clause("tpot", 0.1, "s/token", 9, 9, 1.0)],
     )
-    assert labels.objective_rule(EN, joint).replace("\u00a0", " ") == "TTFT ≤ 2.00 s, TPOT ≤ 0.100 s for 95 %"
+    assert labels.objective_rule(EN, joint).replace("\u00a0", " ") == "TTFT ≤ 2 s, TPOT ≤ 100 ms for 95 %"
 
 
 def test_a_period_is_a_week_a_range_or_the_time_of_the_requests() -> None:
@@ -61,3 +61,16 @@ def test_segments_are_values_in_a_line_and_pairs_in_full() -> None:
     segment = {"model": "lm-large", "region": "us-east"}
     assert labels.segment_short(segment) == "lm-large us-east"
     assert labels.segment_full(segment) == "model lm-large, region us-east"
+
+
+def test_an_objective_without_a_title_is_named_by_what_it_asks() -> None:
+    named = week().objectives[0]
+    assert labels.objective_label(EN, named) == "TTFT ≤ 2.45 s for code"
+    bare = replace(named, title=named.id)
+    assert labels.objective_label(EN, bare).replace("\u00a0", " ") == "TTFT ≤ 2.45 s for code"
+    joint = replace(bare, clauses=[Clause("ttft", 2.0, "s", 9, 9, 1.0), Clause("e2e", 9.0, "s", 9, 9, 1.0)])
+    assert labels.objective_label(EN, joint) == "code.ttft"
+    percentile = replace(bare, statistic="p95", target=None, where={})
+    assert labels.objective_label(EN, percentile).replace("\u00a0", " ") == "P95 TTFT ≤ 2.45 s"
+    up = replace(bare, metric="availability", target=None, threshold=0.99, unit="ratio", where={})
+    assert labels.objective_label(EN, up).replace("\u00a0", " ") == "availability ≥ 99 %"

@@ -64,8 +64,7 @@ def test_under_the_title_stand_days_sample_people_and_filters() -> None:
 
 def test_the_lead_tells_the_first_finding_once_for_one_incident() -> None:
     assert words(verdict.lead(week(), EN)) == (
-        "Two of three lm-large replicas missing in us-east, Sat 12:45–16:15. "
-        "Requests waited in queue: 1.19 s on average against 0.12 s before."
+        "Two of three lm-large replicas missing in us-east, Sat 12:45–16:15. Stage queue: mean queue 0.120 s → 1.19 s."
     )
 
 
@@ -112,7 +111,7 @@ def test_a_line_tells_figure_interval_target_surety_time_and_place() -> None:
 def test_an_objective_on_a_statistic_shows_its_value_and_whose_it_is() -> None:
     per_user = next(o for o in week().objectives if o.id == "user.cost")
     lines = verdict.verdict_lines(with_objectives(replace(per_user, verdict="breached")), EN)
-    assert words(lines[0].sentence) == "cost per user ≤ 263.74 USD – sum 142 USD of 4,615 vs 263.74 USD · user-0000"
+    assert words(lines[0].sentence) == "cost per user ≤ 263.74 USD – sum 142 USD vs 263.74 USD, n 4,615 · user-0000"
 
 
 def test_headline_figures_carry_counts_and_intervals() -> None:
@@ -123,7 +122,7 @@ def test_headline_figures_carry_counts_and_intervals() -> None:
         ("Spend at token prices", "4,079", "USD"),
         ("Data quality", "B", "good, sampled"),
     ]
-    assert shown[1][3] == ["99.96–99.98 · 35 of 113,526 failed · 1 excluded · within noise of Week 9 (+0.01 %)"]
+    assert shown[1][3] == ["99.96–99.98 · 35 of 113,526 failed · 1 excluded · within noise of Week 9 (+0.01 points)"]
 
 
 def test_headline_figures_of_an_empty_selection_are_unknown_with_the_reason() -> None:

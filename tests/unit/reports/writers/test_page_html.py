@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import re
 from dataclasses import replace
 from functools import cache
@@ -12,6 +14,7 @@ import pytest
 from analysis.result import AnalysisResult, CostRow
 from reports.text import NBSP
 from reports.writers.page_html import SIZE_CAP, page_html
+from reports.writers.result_json import result_from_json
 from tests.support.results import HOSTILE, empty, quiet_week, week
 
 PARTS = ["p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9", "p10", "p11", "p12", "p13"]
@@ -143,15 +146,28 @@ def test_the_first_screen_says_the_verdicts_the_figures_and_three_actions() -> N
     assert "88.3 % (85.9–90.1) of 640 vs 95 %, sure" in front
 
 
-def test_a_result_too_large_for_a_mail_is_left_out_and_said_so() -> None:
+def users(n: int, name: str) -> AnalysisResult:
+    """The week with so many users, whose names do not pack well where they are random."""
     result = week()
-    users = [CostRow({"user": f"user-{n:06d}"}, 1, 1, 0, 1, None, "0.000001", 0, "0") for n in range(12_000)]
-    large = replace(result, costs=replace(result.costs, cubes=result.costs.cubes | {"user": users}))
+    rows = [CostRow({"user": name.format(i)}, i, i * 7, 0, i * 3, None, f"0.{i:06d}", 0, "0") for i in range(n)]
+    return replace(result, costs=replace(result.costs, cubes=result.costs.cubes | {"user": rows}))
+
+
+def test_a_result_too_large_for_a_mail_is_packed() -> None:
+    large = users(12_000, "user-{:06d}")
     content = page_html(large)
+    assert len(content) <= SIZE_CAP
+    packed = re.search(rb'<script type="application/gzip" id="result">([^<]+)</script>', content)
+    assert packed is not None
+    assert result_from_json(gzip.decompress(base64.b64decode(packed[1]))) == large
+    assert b'<script type="application/json" id="result">' in drawn()
+
+
+def test_a_result_too_large_even_when_packed_is_left_out_and_said_so() -> None:
+    content = page_html(users(150_000, "{0:x}{0:b}{0:o}"))
     assert len(content) <= SIZE_CAP
     assert b'id="result"' not in content
     assert b"The exact figures are too many to embed" in content
-    assert b'id="result"' in page_html(result)
 
 
 def test_the_page_of_a_week_fits_in_three_megabytes() -> None:
