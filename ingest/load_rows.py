@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ingest.store.database import Store
 
-BATCH = 5000  # rows held in Python at once
+BATCH = 10_000  # rows held in Python at once; the store takes a batch of spans at a fixed cost
 
 
 class RowLoad:
