@@ -23,7 +23,7 @@ from analysis.aggregates.device_limits import mfu, roofline_lines
 from analysis.aggregates.distribution import distributions
 from analysis.aggregates.goodput import goodput
 from analysis.aggregates.load import load
-from analysis.aggregates.quality import data_quality
+from analysis.aggregates.quality import MAX_REJECTS, data_quality
 from analysis.aggregates.stages import stage_shares
 from analysis.aggregates.strata import strata
 from analysis.aggregates.throughput import throughput
@@ -45,6 +45,7 @@ from ingest.store.database import Store
 RULES = "rules of this version"
 MOST_COST_ROWS = 10_000  # of a table in the result: 3 MB of JSON; the command costs has them all
 EARLIER_COLUMNS = [column.name for column in REQUESTS if column.name not in ("attributes", "flags", "upload_id")]
+UPLOADS_WITH_REJECTS = 20  # of which the first rejected rows are shown
 NOT_READ = ("attributes",)  # long texts that no figure needs
 
 
@@ -246,8 +247,10 @@ def _quality(store: Store, side: Measured) -> DataQuality:
     uploads = store.uploads()
     if side.selection.start_ns is not None or side.selection.end_ns is not None:
         uploads = uploads.filter(pl.col("upload_id").is_in(side.frame.get_column("upload_id").unique().to_list()))
-    rejects = store.rejects().filter(pl.col("upload_id").is_in(uploads.get_column("upload_id").to_list()))
-    return data_quality(side.frame, uploads, rejects, end_ns=side.selection.end_ns)
+    damaged = uploads.filter(pl.col("n_rejected") > 0).head(UPLOADS_WITH_REJECTS).get_column("upload_id").to_list()
+    rejects = [store.rejects(upload_id, limit=MAX_REJECTS) for upload_id in damaged]
+    told = pl.concat(rejects) if rejects else store.rejects(limit=0)
+    return data_quality(side.frame, uploads, told, end_ns=side.selection.end_ns)
 
 
 def _notes(side: Measured) -> list[str]:
@@ -260,4 +263,6 @@ def _notes(side: Measured) -> list[str]:
         notes.append("The range is open: rates are over the time from the first arrival to the last end.")
     if side.frame.height and side.frame.get_column("sampling_rate").min() != 1.0:
         notes.append("The input is a sample: tokens, costs and rates per second are divided by its sampling rate.")
+    if side.frame.get_column("sampling_rate").n_unique() > 1:
+        notes.append("Sampling rates differ between requests: percentiles and shares are those of the rows as read.")
     return notes

@@ -17,7 +17,7 @@ from analysis import durations
 from analysis.dimensions import Where
 from analysis.errors import ObjectivesError
 from analysis.metrics.catalog import BY_ID
-from analysis.metrics.metric import Metric
+from analysis.metrics.metric import Better, Metric
 from analysis.openslo import is_openslo, openslo_entries
 from analysis.settings import POLICY_CHOICES, Buckets, Policy, Settings
 from analysis.thresholds import Threshold, read_threshold
@@ -314,6 +314,8 @@ def _check_form(
             raise entry.error("threshold is missing")
         if statistic in ("sum", "rate", "mean") and conditions[0].threshold.constant is None:
             raise entry.error(f"a threshold by length needs a target or a percentile, not {statistic}", "threshold")
+        if target is None and BY_ID[metric_id].better is Better.HIGHER and conditions[0].threshold.constant is None:
+            raise entry.error(f"{metric_id} is better when higher; by length it takes a target alone", "threshold")
     else:
         _check_many(entry, metric_id, conditions, target=target, statistic=statistic)
 

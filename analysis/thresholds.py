@@ -133,7 +133,7 @@ def read_limit(text: str, unit: Unit) -> Fraction:
 
 def _read_line(text: str, metric: Metric) -> Line:
     base, slope, tokens = Fraction(0), Fraction(0), "token"
-    for part in re.split(r"\s\+\s", text):
+    for part in re.split(r"(?<![eE])\s*\+\s*", text):
         sloped = _SLOPE.match(part.strip())
         if sloped and sloped[2] in _TOKENS:
             if slope:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+import polars as pl
 import pytest
 
 from analysis.aggregates.attainment import judge
@@ -16,7 +17,7 @@ from analysis.metrics.measure import measure
 from analysis.objectives import Objectives, default_objectives, read_objectives
 from analysis.prices import default_prices
 from analysis.result import AnalysisResult
-from ingest.schema import NS_PER_S
+from ingest.schema import NS_PER_S, REJECTS, polars_schema
 from ingest.selection import Selection, week_selection
 from ingest.store.database import Store
 from tests.support.builders import MONDAY_NS, frame, request
@@ -125,6 +126,21 @@ def test_data_of_grade_d_have_no_verdicts(store: Store) -> None:
     assert {objective.verdict for objective in found.objectives} == {"unknown"}
     assert found.objectives[0].says.startswith("The data are of grade D, so no verdict is given.")
     assert found.objectives[0].bad == 60
+
+
+def test_the_first_rejects_of_each_upload_are_shown(store: Store) -> None:
+    for number in range(3):
+        upload = {"upload_id": f"x-{number}", "name": f"f{number}", "state": "done", "received_ns": number}
+        store.put_upload(upload | {"n_read": 99, "n_rejected": number})
+        lines = [
+            {"upload_id": f"x-{number}", "line": line, "reason": "bad_value", "head": "x"} for line in range(number)
+        ]
+        store.append("rejects", pl.DataFrame(lines, schema=polars_schema(REJECTS)))
+    assert [(line.upload, line.line) for line in result(store).data_quality.rejects] == [
+        ("f1", 0),
+        ("f2", 0),
+        ("f2", 1),
+    ]
 
 
 def test_uploads_of_other_weeks_do_not_speak_for_this_one(store: Store) -> None:

@@ -142,6 +142,7 @@ def test_a_complaint_names_file_line_objective_value_and_remedy() -> None:
         ("metric: error_rate, threshold: {'<2k': 1%}", "its threshold is one value"),
         ("all_of: [{metric: ttft, threshold: 2s}]", "all_of needs a target"),
         ("all_of: [], target: 95%", "all_of is empty"),
+        ("metric: quality, threshold: {'<2k': 0.8}, statistic: p50", "by length it takes a target alone"),
         ("all_of: [{metric: error_rate, threshold: 1%}], target: 95%", "is no figure of one request"),
         ("all_of: [{metric: ttft}], target: 95%", "threshold is missing"),
         ("all_of: [{metric: ttft, threshold: 2s}], metric: ttft, target: 95%", "exclude each other"),

@@ -42,6 +42,7 @@ def test_a_line_counts_uncached_input_and_all_of_it_where_the_cache_is_unknown()
         [0.74, 0.9, None]
     )
     assert limits("1s + 10ms/output_token", [(1000, 400, 50)], "e2e") == [1.5]
+    assert limits("1s+10ms/output_token", [(1000, 400, 50)], "e2e") == [1.5]
     assert limits("1s + 1ms/input_token", [(1000, 400, 50)]) == [2.0]
 
 
