@@ -23,6 +23,7 @@ from api.telemetry import Telemetry
 from api.uploads import Uploads
 from ingest.mapping import Mapping, read_mapping
 from ingest.receipts import LoadOptions
+from ingest.store import lists
 from ingest.store.database import Store, StoreSettings
 
 ADOPTED = "objectives.yaml"
@@ -81,6 +82,8 @@ def open_house(settings: Settings, telemetry: Telemetry) -> Iterator[House]:
         _watch(telemetry, jobs, spool)
         receiver.start()
         jobs.start()
+        if lists.counts(store)["requests"]:
+            jobs.put(WARM, WARM)
         try:
             yield House(settings, store, service, jobs, taken, receiver, telemetry)
         finally:

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
-import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -22,15 +19,17 @@ import msgspec
 
 from analysis.aggregates.cost import costs
 from analysis.aggregates.metered import metered
-from analysis.analyze import analyze, measured
+from analysis.analyze import Measured, analyze, judgement, measured
 from analysis.breakdown import Breakdown, breakdown
+from analysis.describe import selection_record
 from analysis.fleet import Fleet, read_fleet
 from analysis.objectives import Objectives, default_objectives, load_objectives, read_objectives
 from analysis.pricebook import PriceBook
 from analysis.prices import default_prices, read_prices
 from analysis.reconcile import reconcile
-from analysis.result import AnalysisResult, Costs, Reconciliation
+from analysis.result import AnalysisResult, Costs, Finding, ObjectiveResult, Reconciliation, SelectionRecord
 from api.finance import source_hash
+from api.keeper import Keeper
 from api.question import Books, Question, check_dimensions
 from ingest.bills import Bill
 from ingest.errors import ConfigError, NotFound, StateError
@@ -42,19 +41,19 @@ from reports.writers.focus import focus_bundle
 from reports.writers.focus_rows import FocusOptions
 
 KEPT_RESULTS = 32
-IDLE_SHARE = 5  # a result of live data may be as old as so many times what it took to compute ...
-OLDEST_S = 60.0  # ... and no older than this
+KEPT_SIDES = 2
+KEPT_DIAGNOSES = 256
+MOST_SIDE_BYTES = 512_000_000  # measured requests that are kept in memory; about 600,000 of them
 HASH_DIGITS = 10
 
 
-@dataclass
-class _Kept:
-    """A result that was computed, and what it was computed from."""
+@dataclass(frozen=True)
+class Diagnosis:
+    """One objective of a selection: its verdict, and why it broke."""
 
-    result: AnalysisResult
-    live: int
-    made: float
-    took: float
+    selection: SelectionRecord
+    objective: ObjectiveResult
+    findings: list[Finding]
 
 
 class Service:
@@ -78,14 +77,18 @@ class Service:
         self.books = books or Books()
         self._timezone = timezone
         self._now = now
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
-        self._computing = threading.Lock()
+        self._results: Keeper[AnalysisResult] = Keeper(KEPT_RESULTS)
+        self._diagnoses: Keeper[Diagnosis] = Keeper(KEPT_DIAGNOSES)
+        self._sides: Keeper[Measured] = Keeper(
+            KEPT_SIDES, worth=lambda side: side.frame.estimated_size() <= MOST_SIDE_BYTES
+        )
         self._revision = 0
         self._live = 0
 
     def changed(self) -> None:
         """Rows came or went: nothing that was computed holds any longer."""
         self._revision += 1
+        self._sides.clear()
 
     def grew(self) -> None:
         """Live rows came: results hold for a short while yet, or a busy stream would be analyzed without end."""
@@ -136,26 +139,26 @@ class Service:
         Raises:
             ConfigError: the question or one of its files breaks a rule.
         """
-        question = replace(question, books=question.books.over(self.books))
-        question.selection(self.timezone(question))  # what breaks a rule is told before anything is computed
-        if others := [name for name, _ in question.where if name not in DIMENSIONS]:
-            check_dimensions(others, lists.promoted_dimensions(self.store))
+        question = self._checked(question)
         if baseline is not None:
             return self._compute(question, baseline)
+        make = lambda: self._compute(question, self._before(question))  # noqa: E731 - called once, below
+        return self._results.get(self._key(question), self._live, make)
+
+    def diagnosis(self, question: Question, objective_id: str) -> Diagnosis:
+        """One objective with its findings: out of the whole result if that is kept, else worked out alone.
+
+        Raises:
+            NotFound: no objective has that id.
+            ConfigError: the question or one of its files breaks a rule.
+        """
+        question = self._checked(question)
         key = self._key(question)
-        with self._computing:
-            kept = self._kept.get(key)
-            if kept is not None and self._holds(kept):
-                self._kept.move_to_end(key)
-                return kept.result
-            live, began = self._live, time.monotonic()
-            result = self._compute(question, self._before(question))
-            ended = time.monotonic()
-            self._kept[key] = _Kept(result, live, ended, ended - began)
-            self._kept.move_to_end(key)
-            while len(self._kept) > KEPT_RESULTS:
-                self._kept.popitem(last=False)
-            return result
+        if (result := self._results.find(key, self._live)) is not None:
+            row = find_objective(result, objective_id)
+            return Diagnosis(result.selection, row, [f for f in result.findings if f.objective == objective_id])
+        make = lambda: self._diagnose(question, objective_id)  # noqa: E731 - called once, below
+        return self._diagnoses.get(f"{key} {objective_id}", self._live, make)
 
     def costs(self, question: Question, by: Sequence[str]) -> Costs:
         """The costs of a question by any dimensions.
@@ -163,11 +166,10 @@ class Service:
         Raises:
             ConfigError: the question, one of its files or a dimension breaks a rule.
         """
-        books = question.books.over(self.books)
-        selection = question.selection(self.timezone(question))
-        objectives, prices, fleet = self.read_books(books)
-        side = measured(self.store, selection, objectives, prices, fleet)
-        return costs(side.frame, side.replica_hours, by, ledger=side.ledger, fleet=fleet, selection=selection)
+        question = self._checked(question)
+        _, _, fleet = self.read_books(question.books)
+        side = self.side(question)
+        return costs(side.frame, side.replica_hours, by, ledger=side.ledger, fleet=fleet, selection=side.selection)
 
     def reconcile(self, question: Question, bill: Bill, period: str | None) -> Reconciliation:
         """A provider's bill against the costs of a question.
@@ -175,8 +177,7 @@ class Service:
         Raises:
             ConfigError: the question or one of its files breaks a rule, or the bill's currency has no rate.
         """
-        books = question.books.over(self.books)
-        side = measured(self.store, question.selection(self.timezone(question)), *self.read_books(books))
+        side = self.side(self._checked(question))
         return reconcile(bill, side.frame, side.ledger, period)
 
     def finance(self, question: Question, further: Sequence[str], version: str) -> dict[str, bytes]:
@@ -185,8 +186,7 @@ class Service:
         Raises:
             ConfigError: the question, one of its files or a dimension breaks a rule.
         """
-        books = question.books.over(self.books)
-        side = measured(self.store, question.selection(self.timezone(question)), *self.read_books(books))
+        side = self.side(self._checked(question))
         behind = set(side.frame.get_column("upload_id"))
         uploads = self.store.uploads().select("upload_id", "sha256", "name").iter_rows()
         hashes = source_hash(sha256 or name for upload, sha256, name in uploads if upload in behind)
@@ -202,10 +202,10 @@ class Service:
         Raises:
             ConfigError: a dimension, a metric or a percentile is not known.
         """
+        question = self._checked(question)
         check_dimensions(by, lists.promoted_dimensions(self.store))
-        objectives, prices, fleet = self.read_books(question.books.over(self.books))
-        side = measured(self.store, question.selection(self.timezone(question)), objectives, prices, fleet)
-        return breakdown(side, part, by, objectives, metrics=metrics, percentiles=percentiles)
+        objectives = self.objectives(question.books)
+        return breakdown(self.side(question), part, by, objectives, metrics=metrics, percentiles=percentiles)
 
     def make_report(self, question: Question) -> dict[str, Any]:
         """A new report in the store, as a row of the list."""
@@ -239,6 +239,35 @@ class Service:
             raise NotFound(f'no report has the id "{report_id}"')
         return read_result(row["result"].encode())
 
+    def side(self, question: Question) -> Measured:
+        """The measured requests of a question whose files are complete."""
+        selection = question.selection(self.timezone(question))
+        objectives, prices, fleet = self.read_books(question.books)
+        objectives = replace(objectives, settings=replace(objectives.settings, timezone=selection.timezone))
+        make = lambda: measured(self.store, selection, objectives, prices, fleet)  # noqa: E731 - called once, below
+        return self._sides.get(self._key(question), self._live, make)
+
+    def _checked(self, question: Question) -> Question:
+        """The question with the files of the service where it brings none; what breaks a rule is told at once."""
+        question = replace(question, books=question.books.over(self.books))
+        question.selection(self.timezone(question))
+        if others := [name for name, _ in question.where if name not in DIMENSIONS]:
+            check_dimensions(others, lists.promoted_dimensions(self.store))
+        return question
+
+    def _diagnose(self, question: Question, objective_id: str) -> Diagnosis:
+        objectives, prices, fleet = self.read_books(question.books)
+        side = self.side(question)
+        objectives = replace(objectives, settings=replace(objectives.settings, timezone=side.selection.timezone))
+        asked = tuple(item for item in objectives.items if item.id == objective_id)
+        if not asked:
+            raise unknown_objective(objective_id, [item.id for item in objectives.items])
+        before = self._before(question)
+        other = None if before is None else measured(*before, objectives, prices, fleet)
+        judged, findings = judgement(self.store, side, replace(objectives, items=asked), fleet, other=other)
+        record = selection_record(side.selection, side.span, None if other is None else other.selection)
+        return Diagnosis(record, judged[0], list(findings))
+
     def _compute(self, question: Question, baseline: tuple[Store, Selection] | None) -> AnalysisResult:
         objectives, prices, fleet = self.read_books(question.books)
         return analyze(
@@ -260,16 +289,29 @@ class Service:
         before = question.selection_before(self.timezone(question))
         return (self.store, before) if before is not None and lists.span(self.store, before) else None
 
-    def _holds(self, kept: _Kept) -> bool:
-        age = time.monotonic() - kept.made
-        return kept.live == self._live or age < min(OLDEST_S, IDLE_SHARE * kept.took)
-
     def _key(self, question: Question) -> str:
         """Everything a result depends on but the live rows."""
         hasher = hashlib.sha256(repr((self._revision, replace(question, command=None))).encode())
         for path in (question.books.objectives, question.books.prices, question.books.fleet):
             hasher.update(hashlib.sha256(_bytes(path)).digest())
         return hasher.hexdigest()
+
+
+def find_objective(result: AnalysisResult, objective_id: str) -> ObjectiveResult:
+    """The objective of that id.
+
+    Raises:
+        NotFound: there is none; the message lists those that are.
+    """
+    found = next((row for row in result.objectives if row.id == objective_id), None)
+    if found is None:
+        raise unknown_objective(objective_id, [row.id for row in result.objectives])
+    return found
+
+
+def unknown_objective(objective_id: str, known: Sequence[str]) -> NotFound:
+    """The error of an id that no objective has."""
+    return NotFound(f'no objective has the id "{objective_id}". Known: {", ".join(known)}')
 
 
 def read_result(data: bytes) -> AnalysisResult:

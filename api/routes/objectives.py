@@ -8,10 +8,8 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from analysis.result import AnalysisResult, ObjectiveResult
 from api.house import ADOPTED
 from api.routes.asking import Asked, Inside, answer, parts
-from ingest.errors import NotFound
 
 router = APIRouter(prefix="/api/v1", tags=["objectives"])
 BROKEN = ("breached", "endangered")
@@ -31,16 +29,13 @@ async def put_objectives(house: Inside, request: Request) -> Response:
 
 @router.get("/objectives/{objective_id}", summary="One objective with its windows")
 def objective(house: Inside, question: Asked, objective_id: str) -> Response:
-    result = house.service.analyze(question)
-    return answer({"selection": result.selection, "objective": find_objective(result, objective_id)})
+    found = house.service.diagnosis(question, objective_id)
+    return answer({"selection": found.selection, "objective": found.objective})
 
 
 @router.get("/objectives/{objective_id}/diagnosis", summary="Why it broke, since when, where, and what to do first")
 def diagnosis(house: Inside, question: Asked, objective_id: str) -> Response:
-    result = house.service.analyze(question)
-    found = find_objective(result, objective_id)
-    findings = [finding for finding in result.findings if finding.objective == objective_id]
-    return answer({"selection": result.selection, "objective": found, "findings": findings})
+    return answer(house.service.diagnosis(question, objective_id))
 
 
 @router.get("/breaches", summary="Broken and endangered objectives with their findings")
@@ -52,16 +47,3 @@ def breaches(house: Inside, question: Asked) -> Response:
         if found.verdict in BROKEN
     ]
     return answer({"selection": result.selection, "breaches": rows})
-
-
-def find_objective(result: AnalysisResult, objective_id: str) -> ObjectiveResult:
-    """The objective of that id.
-
-    Raises:
-        NotFound: there is none; the message lists those that are.
-    """
-    found = next((row for row in result.objectives if row.id == objective_id), None)
-    if found is None:
-        known = ", ".join(row.id for row in result.objectives)
-        raise NotFound(f'no objective has the id "{objective_id}". Known: {known}')
-    return found

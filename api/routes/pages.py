@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse
 
 from api.pages import page_policy
 from api.routes.asking import Asked, Inside
-from api.routes.objectives import find_objective
+from api.service import find_objective
 from api.views import home_view, request_view
 from reports.pages import render_breach, render_home, render_request
 
