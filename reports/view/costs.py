@@ -203,16 +203,13 @@ def _days(costs: Costs, text: Text) -> Figure:
 def _cube(dimension: str, found: list[CostRow], text: Text) -> Panel:
     """The largest values, the rest in one line, the total: the lines add up to it."""
     ranked = sorted(
-        found,
-        key=lambda cost: (
-            cost.others > 0,
-            -(words.decimal(cost.cost_usd) or Decimal(0)),
-            -cost.requests,
-            str(cost.by.get(dimension)),
-        ),
+        (cost for cost in found if not cost.others),
+        key=lambda cost: (-(words.decimal(cost.cost_usd) or Decimal(0)), -cost.requests, str(cost.by.get(dimension))),
     )
-    values = sum(cost.others or 1 for cost in ranked)
-    shown, rest = (ranked, []) if len(ranked) <= TOP + 1 and not ranked[-1].others else (ranked[:TOP], ranked[TOP:])
+    ends = [cost for cost in found if cost.others]  # rows that already sum up the end of a long table
+    shown = ranked[:TOP] if ends or len(ranked) > TOP + 1 else ranked
+    rest = ranked[len(shown) :] + ends
+    values = sum(cost.others or 1 for cost in found)
     rows = [_cost_row(cost, dimension, text) for cost in shown]
     if rest:
         n = sum(cost.others or 1 for cost in rest)
@@ -237,7 +234,7 @@ def _cube(dimension: str, found: list[CostRow], text: Text) -> Panel:
             Column(text.say("Wasted"), number=True),
         ),
         rows=tuple(rows),
-        foot=(_figures(text_cell(text.say("Total")), ranked),),
+        foot=(_figures(text_cell(text.say("Total")), found),),
     )
     return Panel(titles[dimension], (table,))
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from analysis.result import CostRow
 from reports.pages import render_breach, render_home, render_request
 from reports.render import render
 from reports.writers.result_json import result_from_json
@@ -114,6 +116,22 @@ def test_the_button_saves_the_result_that_the_page_was_drawn_from(browser: Brows
             page.click("[data-save]")
         content = Path(saved.value.path()).read_bytes()
     assert result_from_json(content) == week()
+
+
+def test_a_packed_result_is_saved_unpacked(browser: Browser, tmp_path: Path) -> None:
+    result = week()
+    users = [CostRow({"user": f"user-{n:06d}"}, 1, 1, 0, 1, None, "0.000001", 0, "0") for n in range(8_000)]
+    large = replace(result, costs=replace(result.costs, cubes=result.costs.cubes | {"user": users}))
+    file = tmp_path / "large.html"
+    file.write_bytes(render(large, "html"))
+    assert b'type="application/gzip"' in file.read_bytes()
+    with opened(browser) as (page, watched):
+        page.goto(file.as_uri())
+        with page.expect_download() as saved:
+            page.click("[data-save]")
+        content = Path(saved.value.path()).read_bytes()
+    assert result_from_json(content) == large
+    assert watched.complaints == []
 
 
 def test_the_keyboard_reaches_the_skip_link_first_and_sees_where_it_is(browser: Browser, pages: Path) -> None:

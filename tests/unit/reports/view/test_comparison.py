@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from analysis.result import CostStep, SliceChange
 from reports.text import NBSP, Text
 from reports.view.blocks import Cell, Fold, Message, Panel, Table
 from reports.view.comparison import comparison_part
@@ -66,3 +67,35 @@ def test_without_a_baseline_the_part_says_how_to_give_one() -> None:
     part = comparison_part(quiet_week(), EN)
     assert isinstance(part.blocks[0], Message)
     assert "--compare-with PATH" in part.blocks[0].sentences[0].text
+
+
+def test_the_steps_of_the_bill_add_up_to_its_change() -> None:
+    result = week()
+    assert result.comparison is not None
+    steps = [
+        CostStep("volume", "Volume", "-26.56"),
+        CostStep("cache", "Cache", "45.73"),
+        CostStep("tides", "Tides", "0.01"),
+    ]
+    told = replace(result.comparison, cost_steps=steps, new_strata=[])
+    panel = comparison_part(replace(result, comparison=told), EN).blocks[2]
+    assert isinstance(panel, Panel)
+    assert isinstance(panel.blocks[0], Table)
+    assert [[words(row.head), words(row.cells[0])] for row in (*panel.blocks[0].rows, *panel.blocks[0].foot)] == [
+        ["more or fewer requests", "−26.56"], ["cached share of the input", "45.73"], ["Tides", "0.01"], ["Total", "19.18"],
+    ]  # fmt: skip
+
+
+def test_only_slices_that_changed_are_shown() -> None:
+    result = week()
+    assert result.comparison is not None
+    changed = SliceChange("ttft", "s", "lm-large / code", 629, 657, 0.19, 0.152, 1.71, 0.908, 0.001, changed=True)
+    told = replace(
+        result.comparison, slices=[changed, replace(changed, stratum="lm-small / chat", changed=False)], new_strata=[]
+    )
+    panel = comparison_part(replace(result, comparison=told), EN).blocks[2]
+    assert isinstance(panel, Panel)
+    assert isinstance(panel.blocks[0], Table)
+    assert [[words(row.head), *map(words, row.cells)] for row in panel.blocks[0].rows] == [
+        ["lm-large / code", "TTFT", "0.152 s / 0.908 s", "0.190 s / 1.71 s", "657", "629"]
+    ]

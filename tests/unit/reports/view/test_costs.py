@@ -107,3 +107,16 @@ def test_without_a_price_the_part_says_what_to_give() -> None:
     part = costs_part(empty(), EN)
     assert isinstance(part.blocks[0], Message)
     assert "--prices prices.yaml" in part.blocks[0].sentences[0].text
+
+
+def test_a_row_that_sums_up_the_end_of_a_long_table_counts_its_values() -> None:
+    result = week()
+    users = [
+        *result.costs.cubes["user"][:2],
+        replace(result.costs.cubes["user"][2], by={"user": "other"}, cost_usd="900.00", others=1_309),
+    ]
+    costs = replace(result.costs, cubes=result.costs.cubes | {"user": users})
+    found = table(replace(result, costs=costs), "By user")
+    assert [words(row.head) for row in found.rows] == ["user-0000", "user-0001", "other (1,309)"]
+    assert found.caption == "Top 2 of 1,311"
+    assert words(found.foot[0].cells[4]) == "1,113.34"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from analysis.result import CompatibleFigure
 from reports.text import Text
 from reports.view.blocks import Code, Columns, Facts, Fold, Panel, Table
 from reports.view.definitions import definitions_part
@@ -33,3 +36,15 @@ def test_definitions_are_grouped_by_kind() -> None:
 
 def test_a_result_without_definitions_has_no_fold() -> None:
     assert [type(block) for block in definitions_part(empty(), EN, "here").blocks] == [Columns]
+
+
+def test_figures_of_other_tools_stand_apart_behind_a_fold() -> None:
+    figure = CompatibleFigure("vLLM bench", "mean TPOT", "s/token", 18, 0.031, "mean over requests")
+    fold = definitions_part(replace(week(), compatible=[figure]), EN, "here").blocks[2]
+    assert isinstance(fold, Fold)
+    assert fold.summary == "Figures as other tools define them: 1"
+    assert isinstance(fold.blocks[0], Table)
+    row = fold.blocks[0].rows[0]
+    assert [cell.lines[0][0].text.replace("\u00a0", " ") for cell in (row.head, *row.cells)] == [
+        "vLLM bench", "mean TPOT", "31.0 ms", "18", "mean over requests",
+    ]  # fmt: skip

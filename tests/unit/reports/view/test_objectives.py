@@ -103,3 +103,17 @@ def test_too_short_a_course_is_a_sentence_and_a_table() -> None:
 def test_without_hours_the_part_says_what_is_missing() -> None:
     part = budget_part(empty(), EN)
     assert [type(block) for block in part.blocks] == [Message]
+
+
+def test_the_budget_of_the_period_stands_beneath_that_of_the_selection() -> None:
+    result = week()
+    longer = replace(
+        result.objectives[0], period="28d", period_budget_spent=1.4, burn_exhausted_at="2026-03-19T06:00:00Z"
+    )
+    panel = objectives_part(replace(result, objectives=[longer]), EN).blocks[0]
+    assert isinstance(panel, Panel)
+    assert isinstance(panel.blocks[0], Table)
+    assert words(panel.blocks[0].rows[0].cells[3]) == ["25 %", "28d: 140 %"]
+    figure = budget_part(replace(result, objectives=[longer]), EN).blocks[0]
+    assert isinstance(figure, Figure)
+    assert figure.says.endswith("At this pace the budget is spent on Thu 19 March 06:00.")
