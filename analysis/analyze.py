@@ -44,7 +44,10 @@ from ingest.store.database import Store
 
 RULES = "rules of this version"
 MOST_COST_ROWS = 10_000  # of a table in the result: 3 MB of JSON; the command costs has them all
-EARLIER_COLUMNS = [column.name for column in REQUESTS if column.name not in ("attributes", "flags", "upload_id")]
+EARLIER_COLUMNS = (  # that any verdict and any derived dimension reads
+    *("request_key", "started_ns", "ended_ns", "e2e_ns", "status_class", "streaming", "degraded", "response_cached"),
+    *("input_tokens", "cached_input_tokens", "output_tokens", "llm_calls", "sampling_rate", "dimensions"),
+)
 UPLOADS_WITH_REJECTS = 20  # of which the first rejected rows are shown
 NOT_READ = ("attributes",)  # long texts that no figure needs
 
@@ -116,7 +119,9 @@ def analyze(
                 mfu=mfu(frame, side.hours, fleet),
                 target=max((item.target for item in defining if item.target is not None), default=None),
             ),
-            roofline=roofline_lines(frame.filter(pl.col("status_class") == "ok"), side.hours, fleet),
+            roofline=[]
+            if fleet is None
+            else roofline_lines(frame.filter(pl.col("status_class") == "ok"), side.hours, fleet),
         ),
         cache=cache(frame, money.saved_usd),
         findings=list(findings),
@@ -209,10 +214,20 @@ def earlier_requests(
     first = last - max(periods) * NS_PER_S
     if first >= selection.start_ns:
         return None
-    before = store.requests(selection.within(first, selection.start_ns), EARLIER_COLUMNS)
+    before = store.requests(selection.within(first, selection.start_ns), _columns_for(objectives))
     frame = measure(before, objectives.settings)
     derived = grouped(pair for pair in selection.where if pair[0] in DERIVED_DIMENSIONS)
     return frame.filter(matches(derived)) if derived else frame
+
+
+def _columns_for(objectives: Objectives) -> list[str]:
+    """Columns of requests that the verdicts of objectives with a period read, and filters beside them."""
+    names = {*EARLIER_COLUMNS, *(name for item in objectives.items for name, _ in item.where)}
+    for item in objectives.items:
+        for condition in item.conditions if item.period_s is not None else ():
+            if condition.metric.expr is not None:
+                names.update(condition.metric.expr.meta.root_names())
+    return [column.name for column in REQUESTS if column.name in names]
 
 
 def _on_cost(item: Objective) -> bool:

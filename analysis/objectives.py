@@ -19,7 +19,7 @@ from analysis.errors import ObjectivesError
 from analysis.metrics.catalog import BY_ID
 from analysis.metrics.metric import Better, Metric
 from analysis.openslo import is_openslo, openslo_entries
-from analysis.settings import POLICY_CHOICES, Buckets, Policy, Settings
+from analysis.settings import POLICY_CHOICES, POLICY_SYNONYMS, Buckets, Policy, Settings
 from analysis.thresholds import Threshold, read_threshold
 from ingest.documents import Entry, read_document, scalar_text, suggestion
 from ingest.errors import ConfigError, UnreadableInput
@@ -168,6 +168,7 @@ def _read_settings(document: Entry) -> Settings:
         for key in POLICY_CHOICES:
             value = source.text(key) if source is not None else None
             if source is not None and value is not None:
+                value = POLICY_SYNONYMS.get(value, value)
                 if value not in POLICY_CHOICES[key]:
                     raise source.error(f'{key} "{value}" is not known. {suggestion(value, POLICY_CHOICES[key])}', key)
                 choices[key] = value

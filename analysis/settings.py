@@ -20,6 +20,7 @@ POLICY_CHOICES: dict[str, tuple[str, ...]] = {  # the first choice is the defaul
     "on_degraded": ("judged", "bad"),
     "on_response_cached": ("judged", "excluded"),
 }
+POLICY_SYNONYMS = {"good": "judged", "judge": "judged", "exclude": "excluded"}
 
 
 @dataclass(frozen=True)

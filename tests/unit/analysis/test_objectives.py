@@ -189,6 +189,7 @@ def test_an_empty_file_promises_nothing() -> None:
 def test_policies_may_stand_at_the_top_or_under_policy() -> None:
     assert read_objectives("policy: {on_client_cancel: excluded}").settings.policy.on_client_cancel == "excluded"
     assert read_objectives("on_client_cancel: bad").settings.policy.on_client_cancel == "bad"
+    assert read_objectives("on_degraded: good\non_shed: exclude").settings.policy == Policy(on_shed="excluded")
 
 
 def test_a_file_that_is_no_text_is_an_error_of_input(tmp_path: Path) -> None:
