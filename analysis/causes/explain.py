@@ -14,7 +14,7 @@ from functools import cached_property
 import polars as pl
 
 from analysis.causes import cost_causes
-from analysis.causes.candidates import cache, outer, replicas, seats, speed, work
+from analysis.causes.candidates import cache, cold, outer, replicas, seats, speed, work
 from analysis.causes.candidates.candidate import Candidate
 from analysis.causes.goal import Goal, population
 from analysis.causes.rows import ENGINE
@@ -69,6 +69,7 @@ class Investigation:
             *cache.candidates(scene, self.work, settings),
             *speed.candidates(scene, self.work, settings),
             *replicas.candidates(scene, settings),
+            *cold.candidates(scene, settings),
             *seats.candidates(scene, settings),
         )
 
@@ -89,9 +90,9 @@ class Investigation:
             self._slow[stage] = outer.slow_stage(self.scene, stage, self.settings)
         return self._slow[stage]
 
-    def ranked(self, bad: pl.DataFrame) -> list[tuple[Candidate, float]]:
-        """Engine candidates by strength times coverage over these bad requests."""
-        scored = [(candidate, candidate.score(bad)) for candidate in self.engine]
+    def ranked(self, judged: pl.DataFrame) -> list[tuple[Candidate, float]]:
+        """Engine candidates by strength times coverage over the bad ones of these requests."""
+        scored = [(candidate, candidate.score(judged)) for candidate in self.engine]
         kept = [(candidate, score) for candidate, score in scored if score >= self.settings.min_score]
         return sorted(kept, key=lambda pair: (-pair[1], pair[0].key))
 
@@ -114,13 +115,12 @@ class Investigation:
         leading = leading_stage(excess) if excess is not None else None
         if excess is None or leading is None:
             return []
-        bad = inside.filter(pl.col("bad"))
         engine = max((excess.share(stage), stage) for stage in ENGINE)
         inner = sum(excess.share(stage) for stage in ENGINE)
         found: list[Explanation] = []
         if leading in ENGINE or inner >= self.settings.second_stage:
             stage = leading if leading in ENGINE else engine[1]
-            found += [Explanation(stage, candidate, score) for candidate, score in self.ranked(bad)]
+            found += [Explanation(stage, candidate, score) for candidate, score in self.ranked(inside)]
             if not found and leading in ENGINE:
                 found.append(Explanation(stage, None, 0.0))
         outer_stages = [
@@ -148,8 +148,7 @@ class Investigation:
         return now > 2 * before and now > 0.005
 
     def _rate(self, goal: Goal, inside: pl.DataFrame) -> list[Explanation]:
-        bad = inside.filter(pl.col("bad"))
-        ranked = self.ranked(bad)
+        ranked = self.ranked(inside)
         stage = STAGE_OF_KIND.get(goal.kind)
         if goal.kind == "cancel":
             if ranked:

@@ -37,6 +37,7 @@ STAGE_WORDS = {
     "after_first_token": "time after the first token",
 }
 EXEMPLARS = 5
+MINUTE_S = 60.0
 WORTH_SAYING = 0.02  # part of the whole excess; less is noise of clocks and rounding
 
 
@@ -97,7 +98,7 @@ def _finding(
     goal, scene, candidate = entry.goal, investigation.scene, explanation.candidate
     segment = dict(candidate.segment) if candidate is not None else {}
     bad = entry.inside.filter(pl.col("bad"))
-    window = _window(episode, entry, goal.kind)
+    window = _window(episode, entry, candidate)
     share = dict(saved.shares).get(explanation.stage) if saved is not None else None
     title = _title(explanation)
     return Finding(
@@ -147,9 +148,13 @@ def recommendation(
     )
 
 
-def _window(episode: Episode, entry: Explained, kind: str) -> Interval:
-    if kind == "capacity" or entry.goal.per is not None:
+def _window(episode: Episode, entry: Explained, candidate: Candidate | None) -> Interval:
+    """The time of the cause where it has one of its own, else that on which the episode's objectives agree."""
+    if entry.goal.kind == "capacity" or entry.goal.per is not None:
         return entry.interval
+    if candidate is not None and candidate.active is not None:
+        start, end = (round(edge / MINUTE_S) * MINUTE_S for edge in candidate.active)
+        return Interval(start, end, entry.interval.score)
     return episode.interval
 
 

@@ -1,31 +1,30 @@
-"""Replicas that are missing, and pools that start cold ones.
+"""Replicas that are missing.
 
-Input: Scene. Output: candidates replica_missing and cold_start.
-Source: a replica with at most a fifth of the requests expected of it; replica hours confirm it, requests suffice.
+Input: Scene. Output: candidate replica_missing per pool.
+Source: a time in which a replica served at most a fifth of the requests expected of it; replica hours confirm it, requests suffice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
 from analysis.causes.candidates.candidate import Candidate, named
-from analysis.causes.figures import known, mean, number
+from analysis.causes.figures import mean, number
 from analysis.causes.scene import Scene
 from analysis.causes.settings import CauseSettings
 from analysis.result import Evidence
 
+ABSENT = 0.25  # part of the incident that a replica must be missing for
+SEEN_PER_BIN = 5.0  # requests expected per bin, so that none at all means something
 HOUR_S = 3600.0
 HOUR = 3600 * 10**9
 DOWN = 0.9  # part of its usual time up, within the hours that the incident touches; an hour may hold few minutes of it
 
 
 def candidates(scene: Scene, settings: CauseSettings) -> list[Candidate]:
-    return [*_missing(scene, settings), *_cold(scene, settings)]
-
-
-def _missing(scene: Scene, settings: CauseSettings) -> list[Candidate]:
     """One candidate per pool of which replicas are gone; survivors suffer, so the pool is the segment."""
     if not scene.rows.has("replica"):
         return _down(scene)
@@ -37,16 +36,23 @@ def _missing(scene: Scene, settings: CauseSettings) -> list[Candidate]:
     table = table.with_columns(pl.col("replica", "pool", *shared).cast(pl.String))
     pool_growth = table.group_by("pool").agg(total=pl.col("now").sum(), usual=pl.col("expected").sum()).sort("pool")
     alive = {pool: (total / usual if usual else 1.0) for pool, total, usual in pool_growth.iter_rows()}
-    gone = table.filter(
-        (pl.col("expected") >= settings.min_expected * _thin(scene))
-        & (pl.col("now") <= settings.gone * pl.col("expected") * pl.col("pool").replace_strict(alive, default=1.0))
+    table = table.with_columns(usual=pl.col("expected") * pl.col("pool").replace_strict(alive, default=1.0)).sort(
+        "replica"
     )
+    spans = {
+        str(name): span
+        for name, now, usual in table.filter(pl.col("expected") >= settings.min_expected * _thin(scene))
+        .select("replica", "now", "usual")
+        .iter_rows()
+        if now <= (1 - ABSENT) * usual and (span := _absent(scene, str(name), usual, settings)) is not None
+    }
+    gone = table.filter(pl.col("replica").is_in(list(spans)))
     found = []
     for (pool,), part in gone.sort("pool", "replica").group_by("pool", maintain_order=True):
         peers = table.filter(pl.col("pool") == pool)
         if alive.get(str(pool), 1.0) < 0.5:  # hardly any request reached the pool: traffic went, not a replica
             continue
-        found.append(_gone(scene, str(pool), part, peers, shared))
+        found.append(_gone(scene, part, peers, shared, spans))
     return found
 
 
@@ -102,8 +108,43 @@ def _thin(scene: Scene) -> float:
     return max(0.3, min(1.0, scene.rows.sampling_rate * 4))
 
 
-def _gone(scene: Scene, pool: str, part: pl.DataFrame, peers: pl.DataFrame, shared: Sequence[str]) -> Candidate:
-    names = part["replica"].to_list()
+def _absent(scene: Scene, name: str, usual: float, settings: CauseSettings) -> tuple[float, float] | None:
+    """The longest time around the incident in which the replica served hardly anything, from its last request to its
+    next; None where that is less than a quarter of the incident."""
+    interval = scene.interval
+    step = settings.bin_s * max(1, math.ceil(SEEN_PER_BIN * interval.length / settings.bin_s / usual))
+    first = max(0.0, interval.start - settings.pad_s)
+    last = min(interval.end + settings.pad_s, (scene.rows.end_ns - scene.rows.start_ns) / 1e9)
+    own = scene.rows.frame.filter(pl.col("replica").cast(pl.String) == name)["at"]
+    near = own.filter((own >= first) & (own < last))
+    counts = [0] * max(1, math.ceil((last - first) / step))
+    for index in ((near - first) // step).cast(pl.Int64).to_list():
+        counts[index] += 1
+    limit = settings.gone * usual * step / interval.length
+    best, begin = (0, 0), None
+    for index, count in enumerate([*counts, limit + 1]):
+        if count <= limit:
+            begin = index if begin is None else begin
+        elif begin is not None:
+            best = max(best, (index - begin, begin))
+            begin = None
+    left, right = first + best[1] * step, first + (best[1] + best[0]) * step
+    before, after = own.filter(own < left + step / 2), own.filter(own >= right - step / 2)
+    start = max(number(before.max()), left - step) if before.len() else left
+    end = min(number(after.min()), right + step) if after.len() else right
+    covered = min(end, interval.end) - max(start, interval.start)
+    return (start, end) if best[0] and covered >= ABSENT * interval.length else None
+
+
+def _gone(
+    scene: Scene,
+    part: pl.DataFrame,
+    peers: pl.DataFrame,
+    shared: Sequence[str],
+    spans: Mapping[str, tuple[float, float]],
+) -> Candidate:
+    names, pool = part["replica"].to_list(), str(part["pool"][0])
+    times = [spans[name] for name in names]
     left = max(peers.height - len(names), 1)
     multiplier = peers.height / left
     segment = tuple((name, str(part[name][0])) for name in shared if name != "deployment_version")
@@ -126,6 +167,7 @@ def _gone(scene: Scene, pool: str, part: pl.DataFrame, peers: pl.DataFrame, shar
         evidence=tuple(evidence),
         facts={"replicas_missing": float(len(names)), "replicas_of_pool": float(peers.height)},
         prefers=("queue",),
+        active=(min(start for start, _ in times), max(end for _, end in times)),
     )
 
 
@@ -138,43 +180,3 @@ def _hours_up(scene: Scene, names: list[str]) -> float | None:
         pl.col("replica").is_in(names) & (pl.col("hour_ns") < end) & (pl.col("hour_ns") + HOUR > start)
     )
     return float(chosen["up_s"].sum()) / (3600.0 * chosen.height) if chosen.height else None
-
-
-def _cold(scene: Scene, settings: CauseSettings) -> list[Candidate]:
-    """Starting replicas that take traffic before they are ready."""
-    if not scene.rows.has("cold_start"):
-        return []
-    cold = pl.col("cold_start").cast(pl.String) == "true"
-    inside, normal = scene.inside.filter(cold), scene.normal.filter(cold)
-    share = inside.height / max(scene.inside.height, 1)
-    before = float(normal["w"].sum()) / max(scene.expected_requests, 1e-9)
-    if inside.height < 10 or share < settings.cold_share or share < 5 * before:
-        return []
-    pools = inside["pool"].cast(pl.String).value_counts(sort=True)
-    sizes = scene.inside["pool"].cast(pl.String).value_counts()
-    size = dict(sizes.iter_rows())
-    reach = {
-        str(pool): 1.0 + 3.0 * count / size[pool]  # a cold request waits for the start, and warm ones carry the rest
-        for pool, count in pools.iter_rows()
-        if count / size[pool] >= settings.cold_share
-    }
-    waited = inside["t_queue"].mean()
-    usual = scene.normal["t_queue"].mean()
-    return [
-        Candidate(
-            id="cold_start",
-            cause="config",
-            stage="queue",
-            segment=(("cold_start", "true"),),
-            reach={pool: max(value, 1.5) for pool, value in reach.items()},
-            says=f"{share:.1%} of the requests went to replicas that were still starting ({before:.2%} before)",
-            evidence=(
-                Evidence("share of requests on a starting replica", share, before, "ratio", inside.height),
-                Evidence("mean queue time of these requests", known(waited), known(usual), "s", inside.height),
-            ),
-            direct=(("cold_start", "true"),),
-            direct_multiplier=4.0,
-            facts={"cold_share": share},
-            prefers=("queue",),
-        )
-    ]
