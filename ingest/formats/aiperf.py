@@ -15,7 +15,7 @@ from typing import Any
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, Refusal, RowReader, Source
 from ingest.formats.json_rows import json_rows, reject
-from ingest.formats.request_rows import Times, checked, extra, longest_gap, timed
+from ingest.formats.request_rows import FROM_SEND, Times, checked, extra, longest_gap, timed
 
 MEASURED_PHASE = "profiling"
 _UNITS: Mapping[str, v.Unit] = {"ns": "ns", "us": "us", "ms": "ms", "s": "s", "sec": "s", "nanoseconds": "ns"}
@@ -38,6 +38,7 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the
             continue
         columns = _columns(metadata, v.mapping(row.value.get("metrics")), error)
         yield checked(columns, line=row.line, offset=row.offset, raw=row.data)
+    yield FROM_SEND
 
 
 def _columns(metadata: Mapping[str, Any], metrics: Mapping[str, Any], error: object) -> dict[str, Any]:

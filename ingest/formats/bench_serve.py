@@ -19,7 +19,7 @@ from ingest.errors import UnusableFormat
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawNote, RawReject, RawRow, RowReader, Source
 from ingest.formats.json_rows import Row, json_rows, reject
-from ingest.formats.request_rows import Times, checked, extra, longest_gap, timed
+from ingest.formats.request_rows import FROM_SEND, Times, checked, extra, longest_gap, timed
 from ingest.selection import to_ns, zone_of
 
 ARRAYS = ("input_lens", "output_lens", "ttfts", "itls", "errors", "start_times", "latencies")
@@ -38,7 +38,7 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
     Raises:
         UnusableFormat: no run has arrays per request.
     """
-    n_requests = 0
+    n_requests = n_prompts = 0
     held_back: list[RawReject] = []
     for row in json_rows(source):
         if isinstance(row, RawReject):
@@ -46,6 +46,7 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
             continue
         requests = list(_run(row, zone_of(source.timezone)))
         n_requests += len(requests)
+        n_prompts += (v.integer(row.value.get("num_prompts")) or 0) if requests else 0
         if not requests:
             held_back.append(reject("not_a_request", row.line, row.offset, row.data))
         yield from requests
@@ -55,6 +56,11 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
             "--save-detailed (vLLM) or --output-details (SGLang) and load that file"
         )
     yield from held_back
+    yield FROM_SEND
+    if n_prompts > n_requests:
+        yield RawNote(
+            f"{n_prompts - n_requests} of {n_prompts} prompts have no row, so figures tell of survivors alone"
+        )
     yield RawNote(
         f"the runs tell one time of day, at their end: starts were counted from it, read as {source.timezone}"
     )

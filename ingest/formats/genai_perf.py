@@ -14,7 +14,7 @@ from typing import Any
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
 from ingest.formats.json_rows import json_rows
-from ingest.formats.request_rows import Times, checked, longest_gap, timed
+from ingest.formats.request_rows import FROM_SEND, Times, checked, longest_gap, timed
 
 
 def sniff(head: Head) -> float:
@@ -32,6 +32,7 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the
             continue
         columns = _columns(row.value) | {"scenario": scenarios.get(row.path[1])}
         yield checked(columns, line=row.line, offset=row.offset, raw=row.data)
+    yield FROM_SEND
 
 
 def _scenario(experiment: Mapping[str, Any]) -> str | None:

@@ -16,7 +16,7 @@ from typing import Any
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
 from ingest.formats.json_rows import json_rows
-from ingest.formats.request_rows import Times, checked, extra, timed
+from ingest.formats.request_rows import FROM_SEND, Times, checked, extra, timed
 
 STATUS = {"successful": "ok", "errored": "error", "incomplete": "cancelled"}
 
@@ -46,6 +46,7 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the
         columns["model"] = v.first(_body_model(row.value), columns.get("model"), *models)
         columns["requested_model"] = columns["model"]
         yield checked(columns, line=row.line, offset=row.offset, raw=row.data)
+    yield FROM_SEND
 
 
 def _columns(request: Mapping[str, Any], status: str) -> dict[str, Any]:

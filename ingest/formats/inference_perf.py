@@ -15,7 +15,7 @@ from typing import Any
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, Refusal, RowReader, Source
 from ingest.formats.json_rows import json_rows
-from ingest.formats.request_rows import Times, checked, longest_gap, timed, usage, with_cached
+from ingest.formats.request_rows import FROM_SEND, Times, checked, longest_gap, timed, usage, with_cached
 
 
 def sniff(head: Head) -> float:
@@ -28,6 +28,7 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the
             yield row
         else:
             yield checked(_columns(row.value), line=row.line, offset=row.offset, raw=row.data)
+    yield FROM_SEND
 
 
 def _columns(row: Mapping[str, Any]) -> dict[str, Any]:

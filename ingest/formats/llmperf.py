@@ -16,7 +16,7 @@ from typing import Any
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
 from ingest.formats.json_rows import json_rows
-from ingest.formats.request_rows import Times, checked, timed
+from ingest.formats.request_rows import FROM_SEND, Times, checked, timed
 
 TOO_SHORT = -100
 _NAME = re.compile(r"(?P<model>.+?)_(?P<lengths>\d+_\d+)_individual_responses")
@@ -38,6 +38,7 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
             yield row
         else:
             yield checked(_columns(row.value) | shared, line=row.line, offset=row.offset, raw=row.data)
+    yield FROM_SEND
 
 
 def _columns(row: Mapping[str, Any]) -> dict[str, Any]:

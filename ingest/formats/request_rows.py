@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ingest.formats import values as v
-from ingest.formats.contract import RawReject, RawRequest
+from ingest.formats.contract import RawNote, RawReject, RawRequest
 from ingest.formats.json_rows import reject
 from ingest.schema import NS_PER_S
 
@@ -20,6 +20,9 @@ DAY_NS = 86_400 * NS_PER_S
 RESIDUAL_NS = 1_000_000  # stages may exceed the whole by 1 ms or 1 %: figures of two clocks
 RESIDUAL_SHARE = 100
 STAGE_COLUMNS = ("gateway_ns", "network_ns", "queue_ns", "prefill_ns", "decode_ns", "postprocess_ns")
+FROM_SEND = RawNote(
+    "latencies count from the sending of a request; time that it waited in the load generator before is not in them"
+)
 FAILED = ("error", "timeout", "shed", "rejected", "cancelled")
 TOKEN_COLUMNS = ("input_tokens", "cached_input_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens")
 

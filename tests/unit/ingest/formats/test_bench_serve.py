@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ingest.errors import UnusableFormat
-from tests.support.readers import DATA, rejects, requests, rows, told_format
+from tests.support.readers import DATA, notes, rejects, requests, rows, told_format
 
 
 def test_starts_are_counted_from_the_end_of_the_run() -> None:
@@ -90,3 +90,11 @@ def test_a_torn_end_costs_one_row() -> None:
 def test_a_run_without_arrays_alone_is_refused_with_the_way_out() -> None:
     with pytest.raises(UnusableFormat, match="Run the benchmark with --save-detailed"):
         rows(DATA / "bench_serve" / "summary.json")
+
+
+def test_prompts_without_a_row_are_said() -> None:
+    assert notes(DATA / "bench_serve" / "survivors.json") == [
+        "latencies count from the sending of a request; time that it waited in the load generator before is not in them",
+        "2 of 3 prompts have no row, so figures tell of survivors alone",
+        "the runs tell one time of day, at their end: starts were counted from it, read as UTC",
+    ]
