@@ -280,6 +280,8 @@ SPANS: tuple[Column, ...] = (
 
 PENDING_TRACES: tuple[Column, ...] = (
     Column("trace_id", "text", "trace that got or lost a span since its request was last made", required=True),
+    Column("first_ns", "int", "earliest start of those spans", "ns since 1970 UTC"),
+    Column("last_ns", "int", "latest start of those spans", "ns since 1970 UTC"),
 )
 
 REPLICA_HOURS: tuple[Column, ...] = (

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import duckdb
 
+from ingest.schema import SPANS
 from ingest.store import (
     assembly_calls,
     assembly_rows,
@@ -20,8 +21,10 @@ from ingest.store import (
     assembly_who,
     span_judgement,
 )
+from ingest.store.span_columns import DAY_NS
 
 BUCKET_SPANS = 1_500_000  # spans assembled at once: some 1.5 GB
+FEW_SPANS = 20  # pending traces times this below the number of stored spans: only theirs are fetched
 
 
 @dataclass(frozen=True)
@@ -36,27 +39,56 @@ class Made:
 
 def assemble_pending(cursor: duckdb.DuckDBPyConnection) -> Made:
     """Makes the rows of every pending trace anew."""
-    cursor.execute("CREATE OR REPLACE TEMP TABLE as_pending AS SELECT DISTINCT trace_id FROM pending_traces")
+    cursor.execute(
+        "CREATE OR REPLACE TEMP TABLE as_pending AS "
+        "SELECT trace_id, min(first_ns) AS first_ns, max(last_ns) AS last_ns FROM pending_traces GROUP BY trace_id"
+    )
     n_traces = _count(cursor, "SELECT count(*) FROM as_pending")
     if not n_traces:
         return Made()
     for macro in (*span_judgement.MACROS, *assembly_who.MACROS):
         cursor.execute(macro)
-    n_spans = _count(cursor, "SELECT count(*) FROM spans")
-    if n_traces > BUCKET_SPANS // 20:
-        n_spans = _count(cursor, "SELECT count(*) FROM spans WHERE trace_id IN (SELECT trace_id FROM as_pending)")
-    buckets = max(1, -(-min(n_spans, n_traces * 1000) // BUCKET_SPANS))
+    n_spans = _source(cursor, n_traces)
+    told = _told(cursor)
+    buckets = max(1, -(-n_spans // BUCKET_SPANS))
     requests = calls = 0
     for bucket in range(buckets):
         where = f" WHERE hash(trace_id) % {buckets} = {bucket}" if buckets > 1 else ""
         cursor.execute(f"CREATE OR REPLACE TEMP TABLE as_wanted AS SELECT trace_id FROM as_pending{where}")
-        for part in (assembly_tree, assembly_calls, assembly_stages, assembly_who):
-            part.build(cursor)
-        written = assembly_rows.build(cursor)
+        assembly_tree.build(cursor)
+        assembly_calls.build(cursor, told)
+        assembly_stages.build(cursor)
+        assembly_who.build(cursor, told)
+        written = assembly_rows.build(cursor, told)
         requests, calls = requests + written[0], calls + written[1]
     assembly_twins.mark(cursor)
     cursor.execute("DELETE FROM pending_traces")
     return Made(n_traces, requests, calls, n_traces - requests)
+
+
+def _source(cursor: duckdb.DuckDBPyConnection, n_traces: int) -> int:
+    """Makes view as_source, the spans to assemble from (columns of spans and row_id); an upper bound of their number.
+
+    Few traces of a large store are fetched first, from around their time only, so that nothing after scans the store.
+    """
+    stored = _count(cursor, "SELECT count(*) FROM spans")
+    if n_traces * FEW_SPANS >= stored:
+        cursor.execute("CREATE OR REPLACE TEMP VIEW as_source AS SELECT *, rowid AS row_id FROM spans")
+        return stored
+    cursor.execute(f"""CREATE OR REPLACE TEMP TABLE as_fetched AS SELECT *, rowid AS row_id FROM spans
+        WHERE started_ns BETWEEN (SELECT min(first_ns) FROM as_pending) - {DAY_NS} AND (SELECT max(last_ns) FROM as_pending) + {DAY_NS}
+            AND trace_id IN (SELECT trace_id FROM as_pending)""")
+    cursor.execute("CREATE OR REPLACE TEMP VIEW as_source AS SELECT * FROM as_fetched")
+    return _count(cursor, "SELECT count(*) FROM as_fetched")
+
+
+def _told(cursor: duckdb.DuckDBPyConnection) -> frozenset[str]:
+    """Columns of table spans that hold anything at all; the others need no reading."""
+    names = [column.name for column in SPANS]
+    counts = (
+        cursor.execute("SELECT " + ", ".join(f'count("{name}")' for name in names) + " FROM as_source").fetchone() or ()
+    )
+    return frozenset(name for name, count in zip(names, counts, strict=True) if count)
 
 
 def _count(cursor: duckdb.DuckDBPyConnection, sql: str) -> int:

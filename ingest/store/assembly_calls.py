@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import duckdb
 
-from ingest.schema import SPANS
-from ingest.store.span_judgement import judged_sql
+from ingest.store.span_judgement import USED, columns_sql, judged_sql
 
 _OUTER = ("own_id", "call_id", "streamed", "finish", "cost", "service_tier", "failed")
 _INNER = ("provider", "provider_model", "model", "request_model", "parameter_model", "routed_model", "replica")
@@ -27,13 +26,13 @@ _ENGINE_SUMS = ("queue_ns", "prefill_ns", "decode_ns", "inference_ns", "transfer
 _LARGEST = ("batch_size", "queue_depth", "kv_cache_usage", "itl_max_ns", "itl_basis", "sequences")
 
 
-def build(cursor: duckdb.DuckDBPyConnection) -> None:
+def build(cursor: duckdb.DuckDBPyConnection, told: frozenset[str]) -> None:
     """Makes the tables of this part."""
     cursor.execute("""CREATE OR REPLACE TEMP TABLE as_member AS
         SELECT r, t, top AS call, depth, cls = 'engine' AS is_engine, st, en, s, pr, emitter FROM as_span
         WHERE cls IN ('call', 'engine')""")
     _join_by_id(cursor)
-    _figures(cursor)
+    _figures(cursor, told)
     _join_pairs(cursor)
     _calls(cursor)
 
@@ -47,7 +46,7 @@ def _join_by_id(cursor: duckdb.DuckDBPyConnection) -> None:
         return
     cursor.execute("""CREATE OR REPLACE TEMP TABLE as_id AS
         SELECT r, t, st, en, is_engine, unnest(list_distinct([response_id, spans.call_id])) AS id
-        FROM as_member JOIN spans ON spans.rowid = as_member.r
+        FROM as_member JOIN as_source AS spans ON spans.row_id = as_member.r
         WHERE t IN (SELECT t FROM as_many) AND coalesce(response_id, spans.call_id) IS NOT NULL""")
     for _ in range(2):
         cursor.execute("""CREATE OR REPLACE TEMP TABLE as_joined AS
@@ -61,25 +60,19 @@ def _join_by_id(cursor: duckdb.DuckDBPyConnection) -> None:
         cursor.execute("UPDATE as_member SET call = target FROM as_joined WHERE as_member.call = as_joined.call")
 
 
-def _figures(cursor: duckdb.DuckDBPyConnection) -> None:
+def _figures(cursor: duckdb.DuckDBPyConnection, told: frozenset[str]) -> None:
     """Judged figures of every member, those of slices filled in."""
     keep = "r, t, depth, is_engine, st, en, s, pr, emitter"
-    own = {"trace_id", "span_id", "emitter", "raw_names", "raw_values", "refused", "attributes", "dimensions"}
-    columns = [column.name for column in SPANS if column.name not in own]
-    plain = ", ".join(f'spans."{name}"' for name in columns)
-    relation = f"SELECT {', '.join(f'm.{name}' for name in keep.split(', '))}, {plain} FROM as_member AS m JOIN spans ON spans.rowid = m.r"
+    members = ", ".join(f"m.{name}" for name in keep.split(", "))
+    relation = f"SELECT {members}, {columns_sql(USED, told, 'spans')} FROM as_member AS m JOIN as_source AS spans ON spans.row_id = m.r"
     if _count(cursor, "SELECT count(*) FROM as_made"):
-        made = {
-            "started_ns": "any_value(m.st)",
-            "ended_ns": "any_value(m.en)",
-            "event_first_ns": "min(event_first_ns)",
-            "class": "'engine'",
-            "kind": "2",
-        }
-        merged = ", ".join(made.get(name, f'max(spans."{name}")') + f' AS "{name}"' for name in columns)
-        relation += f""" UNION ALL BY NAME SELECT m.r, any_value(m.t) AS t, any_value(m.depth) AS depth, true AS is_engine,
-            any_value(m.st) AS st, any_value(m.en) AS en, any_value(m.s) AS s, any_value(m.pr) AS pr, any_value(m.emitter) AS emitter,
-            {merged} FROM as_made JOIN as_member AS m ON m.r = as_made.eng JOIN spans ON spans.rowid = as_made.r GROUP BY m.r"""
+        own = {"started_ns": "any_value(m.st)", "ended_ns": "any_value(m.en)", "class": "'engine'", "kind": "2"}
+        own["event_first_ns"] = "min(event_first_ns)"
+        merged = columns_sql([name for name in USED if name not in own], told, "spans", "max")
+        fixed = ", ".join(f'{sql} AS "{name}"' for name, sql in own.items() if name in USED)
+        any_member = ", ".join(f"any_value(m.{name}) AS {name}" for name in keep.split(", ")[1:])
+        relation += f""" UNION ALL BY NAME SELECT m.r, {any_member}, {fixed}, {merged} FROM as_made
+            JOIN as_member AS m ON m.r = as_made.eng JOIN as_source AS spans ON spans.row_id = as_made.r GROUP BY m.r"""
     cursor.execute(f"""CREATE OR REPLACE TEMP TABLE as_figure AS
         SELECT figure.* REPLACE (
             CASE WHEN is_sound THEN coalesce(figure.queue_ns, slice.queue_ns) END AS queue_ns,

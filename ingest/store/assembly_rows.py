@@ -1,7 +1,7 @@
 """Assembly, last part: one row of requests per trace, one row of calls per call of a request with several.
 
 Input: the tables of the parts before; table spans for the wide rows of roots and calls.
-Output: temporary tables as_request and as_row_call; rows in requests and calls in place of those of the same traces.
+Output: rows in requests and calls in place of those of the same traces.
 """
 
 from __future__ import annotations
@@ -11,26 +11,33 @@ import duckdb
 from ingest.schema import REQUESTS, STAGES
 from ingest.store.assembly_stages import PARTS
 from ingest.store.span_columns import MARKS
-from ingest.store.span_judgement import judged_sql
+from ingest.store.span_judgement import USED, columns_sql, judged_sql
 
 _TOKENS = (
     *("input_tokens", "cached_input_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens"),
     *("audio_input_tokens", "audio_output_tokens"),
 )
+_USAGE = ("input_tokens", "output_tokens", "usage_langfuse", "usage_mlflow", "usage_litellm")
 _LLM_ROUTE = "(?i)completion|chat|embedding|message|response|generate|infer|rerank"
 
 
-def build(cursor: duckdb.DuckDBPyConnection) -> tuple[int, int]:
-    """Numbers of request rows and call rows written."""
+def build(cursor: duckdb.DuckDBPyConnection, told: frozenset[str]) -> tuple[int, int]:
+    """Numbers of request rows and call rows written; `told`: columns of table spans that hold anything."""
     _stages(cursor)
-    _totals(cursor)
+    _totals(cursor, told)
     _traits(cursor)
-    cursor.execute(f"CREATE OR REPLACE TEMP TABLE as_request AS {_request_sql()}")
-    cursor.execute(f"CREATE OR REPLACE TEMP TABLE as_row_call AS {_call_sql()}")
-    for table, made in (("requests", "as_request"), ("calls", "as_row_call")):
-        cursor.execute(f"DELETE FROM {table} WHERE request_key IN (SELECT trace_id FROM as_wanted)")
-        cursor.execute(f"INSERT INTO {table} BY NAME SELECT * FROM {made}")
-    return _count(cursor, "SELECT count(*) FROM as_request"), _count(cursor, "SELECT count(*) FROM as_row_call")
+    cursor.execute("DELETE FROM requests WHERE request_key IN (SELECT trace_id FROM as_wanted)")
+    cursor.execute("DELETE FROM calls WHERE request_key IN (SELECT trace_id FROM as_wanted)")
+    requests = _written(cursor, f"INSERT INTO requests BY NAME {_request_sql()}")
+    calls = 0
+    if _count(cursor, "SELECT count(*) FROM as_total WHERE llm_calls > 1"):
+        calls = _written(cursor, f"INSERT INTO calls BY NAME {_call_sql()}")
+    return requests, calls
+
+
+def _written(cursor: duckdb.DuckDBPyConnection, sql: str) -> int:
+    row = cursor.execute(sql).fetchone()
+    return int(row[0]) if row else 0
 
 
 def _stages(cursor: duckdb.DuckDBPyConnection) -> None:
@@ -52,7 +59,7 @@ def _stages(cursor: duckdb.DuckDBPyConnection) -> None:
         LEFT JOIN (SELECT t, {of_calls} FROM as_call_stage GROUP BY t) AS called ON called.t = root.t""")
 
 
-def _totals(cursor: duckdb.DuckDBPyConnection) -> None:
+def _totals(cursor: duckdb.DuckDBPyConnection, told: frozenset[str]) -> None:
     """Sums over the calls of a trace; usage of a span around them only where no call has any."""
     tokens = ", ".join(f"sum({name})::BIGINT AS {name}" for name in _TOKENS)
     cursor.execute(f"""CREATE OR REPLACE TEMP TABLE as_total AS
@@ -74,15 +81,16 @@ def _totals(cursor: duckdb.DuckDBPyConnection) -> None:
             bool_or(engine IN ('triton', 'tgi')) AND count(output_tokens) = 0 AS has_no_tokens,
             count(*) FILTER (failed AND output_tokens IS NULL AND told.call <> last.call) AS n_retried
         FROM as_call AS told JOIN as_last AS last ON last.t = told.t GROUP BY told.t""")
-    cursor.execute("""CREATE OR REPLACE TEMP TABLE as_around AS
-        SELECT node.r, node.t, node.depth, false AS is_engine, node.st, node.en, node.s, node.emitter FROM as_span AS node JOIN spans ON spans.rowid = node.r
-        WHERE node.t NOT IN (SELECT t FROM as_total WHERE coalesce(input_tokens, output_tokens) IS NOT NULL)
-            AND (node.cls IN ('container', 'gateway') OR node.cls IS NULL)
+    keep = "r, t, depth, is_engine, st, en, s, emitter"
+    usage = [name for name in _USAGE if name in told]
+    cursor.execute(f"""CREATE OR REPLACE TEMP TABLE as_around AS
+        SELECT {keep.replace("is_engine", "false AS is_engine")} FROM as_span
+        WHERE t NOT IN (SELECT t FROM as_total WHERE coalesce(input_tokens, output_tokens) IS NOT NULL)
+            AND (cls IN ('container', 'gateway') OR cls IS NULL)
             -- a wrapper of the AI SDK has a call below it; where it has none, that one was told in another trace
-            AND NOT (node.emitter = 'ai_sdk' AND node.t NOT IN (SELECT t FROM as_total))
-            AND coalesce(input_tokens::VARCHAR, output_tokens::VARCHAR, usage_langfuse, usage_mlflow, usage_litellm) IS NOT NULL""")
-    keep = "r, t, depth, is_engine, st, en, s"
-    around = f"SELECT {', '.join(f'around.{name}' for name in keep.split(', '))}, spans.* FROM as_around AS around JOIN spans ON spans.rowid = around.r"
+            AND NOT (coalesce(emitter = 'ai_sdk', false) AND t NOT IN (SELECT t FROM as_total))""")
+    around = f"""SELECT {", ".join(f"around.{name}" for name in keep.split(", "))}, {columns_sql(USED, told, "spans")}
+        FROM as_around AS around JOIN as_source AS spans ON spans.row_id = around.r WHERE {" OR ".join(f"{name} IS NOT NULL" for name in usage) or "false"}"""
     cursor.execute(f"""CREATE OR REPLACE TEMP TABLE as_usage_around AS
         SELECT * FROM ({judged_sql(around, keep)}) WHERE coalesce(input_tokens, output_tokens) IS NOT NULL
         QUALIFY row_number() OVER (PARTITION BY t ORDER BY depth, st, s) = 1""")
@@ -102,10 +110,11 @@ def _traits(cursor: duckdb.DuckDBPyConnection) -> None:
     cursor.execute("""CREATE OR REPLACE TEMP TABLE as_parallel AS
         SELECT DISTINCT t FROM (SELECT t, st, max(en) OVER (PARTITION BY t ORDER BY st, en, s ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
             FROM as_span WHERE cls = 'tool' AND NOT in_tool) WHERE before > st""")
-    cursor.execute("""CREATE OR REPLACE TEMP TABLE as_mark AS
-        SELECT hash(trace_id) AS t, bit_or(marks) AS marks, arg_max(upload_id, rowid) AS upload_id FROM spans
-        WHERE trace_id IN (SELECT trace_id FROM as_wanted) GROUP BY trace_id
-        HAVING bit_or(marks) > 0 OR min(upload_id) <> max(upload_id)""")
+    cursor.execute("CREATE OR REPLACE TEMP TABLE as_mark (t UBIGINT, marks BIGINT, upload_id VARCHAR)")
+    if _count(cursor, "SELECT max(marks) > 0 OR min(upload_id) <> max(upload_id) FROM as_source"):
+        cursor.execute("""INSERT INTO as_mark SELECT hash(trace_id), bit_or(marks), arg_max(upload_id, row_id) FROM as_source
+            WHERE trace_id IN (SELECT trace_id FROM as_wanted) GROUP BY trace_id
+            HAVING bit_or(marks) > 0 OR min(upload_id) <> max(upload_id)""")
 
 
 def _request_sql() -> str:
@@ -135,7 +144,7 @@ FROM (SELECT spans.trace_id AS request_key, coalesce(mark.upload_id, spans.uploa
     spans.trace_id AS trace_id, coalesce(spans.own_id, CASE WHEN total.llm_calls = 1 THEN coalesce(last.call_id, who.id_around) END) AS request_id,
     spans.name AS root, coalesce(last.provider_model, last.model, last.request_model, last.parameter_model, last.routed_model,
         CASE WHEN total.llm_calls > 0 THEN who.model_around END) AS model,
-    coalesce(asked.model_group, asked.request_model, CASE WHEN last.provider_model IS NULL THEN last.request_model END) AS requested_model,
+    coalesce(who.asked_group, who.asked_model, CASE WHEN last.provider_model IS NULL THEN last.request_model END) AS requested_model,
     last.provider AS provider, coalesce(who.scenario, agent.agent, who.trace_name) AS scenario,
     coalesce(who.tenant, spans.resource_namespace, called.resource_namespace) AS tenant, who."user" AS "user", who.session AS session,
     who.route AS route, coalesce(who.region, called.resource_region, spans.resource_region) AS region, last.replica AS replica,
@@ -161,18 +170,18 @@ FROM (SELECT spans.trace_id AS request_key, coalesce(mark.upload_id, spans.uploa
     coalesce(total.has_engines, false) AS has_engines, coalesce(total.has_pair, false) AS has_pair, coalesce(total.has_no_tokens, false) AS has_no_tokens,
     coalesce(total.is_derived, false) AS is_derived, coalesce(total.is_input_mended, around.is_input_mended, false) AS is_input_mended,
     around.t IS NOT NULL AS is_usage_around, trait.has_orphan AS has_orphan, trait.is_nested AS is_nested, trait.is_skewed AS is_skewed,
-    root.t IN (SELECT t FROM as_parallel) AS is_parallel, ending.is_failed AS is_failed, coalesce(mark.marks, 0) AS marks
-FROM as_root AS root JOIN spans ON spans.rowid = root.r JOIN as_stage AS stage ON stage.t = root.t JOIN as_trait AS trait ON trait.t = root.t
+    parallel.t IS NOT NULL AS is_parallel, ending.is_failed AS is_failed, coalesce(mark.marks, 0) AS marks
+FROM as_root AS root JOIN as_wide AS spans ON spans.r = root.r JOIN as_stage AS stage ON stage.t = root.t JOIN as_trait AS trait ON trait.t = root.t
     JOIN as_end AS ending ON ending.t = root.t LEFT JOIN as_last ON as_last.t = root.t LEFT JOIN as_call AS last ON last.call = as_last.call
-    LEFT JOIN spans AS called ON called.rowid = last.first_r LEFT JOIN as_who AS who ON who.t = root.t
+    LEFT JOIN as_wide AS called ON called.r = last.first_r LEFT JOIN as_who AS who ON who.t = root.t
     LEFT JOIN as_total AS total ON total.t = root.t LEFT JOIN as_usage_around AS around ON around.t = root.t
-    LEFT JOIN as_agent AS agent ON agent.t = root.t LEFT JOIN as_mark AS mark ON mark.t = root.t LEFT JOIN as_asked AS asked ON asked.t = root.t
-    LEFT JOIN as_dimension AS dimension ON dimension.t = root.t
+    LEFT JOIN as_agent AS agent ON agent.t = root.t LEFT JOIN as_mark AS mark ON mark.t = root.t
+    LEFT JOIN as_dimension AS dimension ON dimension.t = root.t LEFT JOIN as_parallel AS parallel ON parallel.t = root.t
 WHERE total.llm_calls > 0 OR trait.is_work OR (trait.has_gateway AND regexp_matches(coalesce(who.route, spans.name), '{_LLM_ROUTE}'))))"""
 
 
 _E2E = "CASE WHEN root.cls = 'engine' AND last.first_r = root.r AND root.en = root.own_en THEN last.engine_total_ns ELSE root.en - root.st END"
-_ATTRIBUTES = """CASE WHEN called.attributes IS NULL OR called.rowid = root.r THEN spans.attributes WHEN spans.attributes IS NULL THEN called.attributes
+_ATTRIBUTES = """CASE WHEN called.attributes IS NULL OR called.r = root.r THEN spans.attributes WHEN spans.attributes IS NULL THEN called.attributes
         ELSE rtrim(spans.attributes, '}') || ',' || ltrim(called.attributes, '{') END"""
 _ROW_COLUMNS = frozenset(column.name for column in REQUESTS) - {
     *("ttfa_ns", "cache_write_1h_tokens", "image_input_tokens", "cold_start_ns", "response_cached", "quality"),
@@ -191,8 +200,9 @@ SELECT request.request_key AS request_key, row_number() OVER (PARTITION BY told.
     told.queue_ns AS queue_ns, told.prefill_ns AS prefill_ns, told.decode_ns AS decode_ns,
     CASE WHEN told.failed THEN 'error' ELSE 'ok' END AS status_class,
     CASE WHEN told.failed THEN coalesce(spans.error_type, spans.event_error) END AS error_type, told.finish AS finish_reason, told.cost AS source_cost_usd
-FROM as_call AS told JOIN as_root AS root ON root.t = told.t JOIN spans AS root_span ON root_span.rowid = root.r
-    JOIN as_request AS request ON request.request_key = root_span.trace_id LEFT JOIN spans ON spans.rowid = told.first_r
+FROM as_call AS told JOIN as_total AS total ON total.t = told.t AND total.llm_calls > 1 JOIN as_root AS root ON root.t = told.t
+    JOIN as_wide AS root_wide ON root_wide.r = root.r JOIN requests AS request ON request.request_key = root_wide.trace_id
+    LEFT JOIN as_source AS spans ON spans.row_id = told.first_r
 WHERE request.n_call_rows > 0"""
 
 

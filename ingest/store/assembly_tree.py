@@ -33,10 +33,10 @@ def build(cursor: duckdb.DuckDBPyConnection) -> None:
 
 def _read(cursor: duckdb.DuckDBPyConnection) -> None:
     cursor.execute("""CREATE OR REPLACE TEMP TABLE as_flat AS
-        SELECT rowid AS r, hash(trace_id) AS t, hash(span_id) AS s, CASE WHEN parent_id IS NOT NULL THEN hash(parent_id) END AS p,
+        SELECT row_id AS r, hash(trace_id) AS t, hash(span_id) AS s, CASE WHEN parent_id IS NOT NULL THEN hash(parent_id) END AS p,
             "class" AS cls, emitter, started_ns AS st, coalesce(ended_ns, started_ns) AS en, kind, service,
             TRY_CAST(rank AS BIGINT) AS own_rank
-        FROM spans WHERE trace_id IN (SELECT trace_id FROM as_wanted)""")
+        FROM as_source WHERE trace_id IN (SELECT trace_id FROM as_wanted)""")
     # a plain server span is a gateway where its own service is one in that trace
     if _count(cursor, "SELECT count(*) FROM as_flat WHERE cls = 'server'"):
         cursor.execute("""UPDATE as_flat SET cls = CASE WHEN (t, service) IN (
@@ -56,36 +56,51 @@ def _roots(cursor: duckdb.DuckDBPyConnection) -> None:
         QUALIFY row_number() OVER (PARTITION BY t ORDER BY st, s) = 1""")
     # a parent that never came lasted at least as long as its children: its request ends with the last of them
     cursor.execute("""CREATE OR REPLACE TEMP TABLE as_root AS
-        SELECT t, r, s, st, CASE WHEN p IS NULL THEN en ELSE greatest(en, coalesce(siblings_en, en)) END AS en, en AS own_en, cls, n_roots
+        SELECT t, r, s, st, CASE WHEN p IS NULL THEN en ELSE greatest(en, coalesce(siblings_en, en)) END AS en, en AS own_en, cls, kind, n_roots
         FROM (SELECT *, count(*) OVER (PARTITION BY t) AS n_roots,
                 max(CASE WHEN worth = 0 THEN en END) OVER (PARTITION BY t, p) AS siblings_en,
                 row_number() OVER (PARTITION BY t ORDER BY worth, st, s) AS i FROM as_top) WHERE i = 1""")
 
 
 def _walk(cursor: duckdb.DuckDBPyConnection) -> None:
-    columns = "r, t, s, p, cls, emitter, st, en, kind, NULL::BIGINT AS pr, NULL::BIGINT AS parent_st"
+    """Depth and what is above, from the roots down; most traces are done with the root and its children."""
+    child_call = _CALL.replace("cls", "child.cls")
+    top = "child.r, child.t, child.s, child.p, child.cls, child.emitter, child.st, child.en, child.kind"
     cursor.execute(f"""CREATE OR REPLACE TEMP TABLE as_span AS
-        SELECT {columns}, CASE WHEN r IN (SELECT r FROM as_root) THEN 0 ELSE 1 END AS depth,
-            CASE WHEN {_CALL} THEN r END AS top, NULL::VARCHAR AS near, NULL::BIGINT AS eng,
-            own_rank AS rank, false AS in_tool, coalesce(cls = 'container', false) AS is_plain
-        FROM as_top""")
-    cursor.execute("CREATE OR REPLACE TEMP TABLE as_level AS SELECT * FROM as_span")
-    cursor.execute("CREATE OR REPLACE TEMP TABLE as_rest AS SELECT * FROM as_linked WHERE pr IS NOT NULL")
+        SELECT {top}, CASE WHEN child.r <> root.r THEN root.r END AS pr, CASE WHEN child.r <> root.r THEN root.st END AS parent_st,
+            CASE WHEN child.r = root.r THEN 0 ELSE 1 END AS depth,
+            CASE WHEN child.r <> root.r AND root.cls IN ('call', 'engine') THEN root.r WHEN {child_call} THEN child.r END AS top,
+            CASE WHEN child.r <> root.r AND root.cls IN ('call', 'engine', 'gateway') THEN root.cls END AS near,
+            CASE WHEN child.r <> root.r AND root.cls = 'engine' THEN root.r END AS eng, child.own_rank AS rank,
+            child.r <> root.r AND coalesce(root.cls = 'tool', false) AS in_tool,
+            coalesce(child.cls = 'container', false) AND (child.r = root.r OR coalesce(root.cls = 'container', false)) AS is_plain
+        FROM as_linked AS child JOIN as_root AS root ON root.t = child.t
+        WHERE root.n_roots = 1 AND (child.r = root.r OR child.pr = root.r)
+        UNION ALL
+        SELECT {top}, NULL AS pr, NULL AS parent_st, CASE WHEN child.r = root.r THEN 0 ELSE 1 END AS depth,
+            CASE WHEN {child_call} THEN child.r END AS top, NULL AS near, NULL AS eng, child.own_rank AS rank, false AS in_tool,
+            coalesce(child.cls = 'container', false) AS is_plain
+        FROM as_top AS child JOIN as_root AS root ON root.t = child.t WHERE root.n_roots > 1""")
+    cursor.execute("""CREATE OR REPLACE TEMP TABLE as_rest AS
+        SELECT child.* FROM as_linked AS child JOIN as_root AS root ON root.t = child.t
+        WHERE child.pr IS NOT NULL AND child.r <> root.r AND (root.n_roots > 1 OR child.pr <> root.r)""")
+    if not _count(cursor, "SELECT count(*) FROM as_rest"):
+        return
+    cursor.execute("CREATE OR REPLACE TEMP TABLE as_level AS SELECT * FROM as_span WHERE r IN (SELECT pr FROM as_rest)")
     for _ in range(MAX_DEPTH):
         cursor.execute(f"""CREATE OR REPLACE TEMP TABLE as_next AS
-            SELECT child.r, child.t, child.s, child.p, child.cls, child.emitter, child.st, child.en, child.kind, child.pr,
-                child.parent_st, above.depth + 1 AS depth,
-                coalesce(above.top, CASE WHEN {_CALL.replace("cls", "child.cls")} THEN child.r END) AS top,
+            SELECT {top}, child.pr, child.parent_st, above.depth + 1 AS depth,
+                coalesce(above.top, CASE WHEN {child_call} THEN child.r END) AS top,
                 CASE WHEN above.cls IN ('call', 'engine', 'gateway') THEN above.cls ELSE above.near END AS near,
                 CASE WHEN above.cls = 'engine' THEN above.r ELSE above.eng END AS eng,
                 coalesce(child.own_rank, above.rank) AS rank,
                 above.in_tool OR coalesce(above.cls = 'tool', false) AS in_tool,
                 above.is_plain AND coalesce(child.cls = 'container', false) AS is_plain
             FROM as_rest AS child JOIN as_level AS above ON child.pr = above.r
-            WHERE child.r NOT IN (SELECT r FROM as_top)""")
+            WHERE child.r NOT IN (SELECT r FROM as_root WHERE n_roots = 1)""")
         if not _count(cursor, "SELECT count(*) FROM as_next"):
             break
-        cursor.execute("INSERT INTO as_span SELECT * FROM as_next")
+        cursor.execute("INSERT INTO as_span BY NAME SELECT * FROM as_next")
         cursor.execute("CREATE OR REPLACE TEMP TABLE as_level AS SELECT * FROM as_next")
 
 
@@ -125,7 +140,7 @@ def _triton(cursor: duckdb.DuckDBPyConnection) -> None:
         SELECT r FROM as_span WHERE emitter = 'triton' AND cls = 'engine'
         QUALIFY row_number() OVER (PARTITION BY t ORDER BY en - st DESC, st, s) = 1)""")
     cursor.execute("""INSERT INTO as_span BY NAME
-        WITH told AS (SELECT node.*, spans.slice_from_ns AS a, spans.slice_to_ns AS z FROM as_span AS node JOIN spans ON spans.rowid = node.r
+        WITH told AS (SELECT node.*, spans.slice_from_ns AS a, spans.slice_to_ns AS z FROM as_span AS node JOIN as_source AS spans ON spans.row_id = node.r
             WHERE node.emitter = 'triton' AND slice_from_ns IS NOT NULL)
         SELECT -1 - told.r AS r, told.t, hash(-1 - told.r) AS s, told.s AS p, CASE WHEN z IS NULL THEN 'queue' ELSE 'network' END AS cls,
             'triton' AS emitter, a AS st, coalesce(z, model.st) AS en, 1 AS kind, told.r AS pr, told.depth + 1 AS depth,

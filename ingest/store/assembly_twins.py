@@ -14,7 +14,9 @@ FLAG = "suspected_duplicate_of"
 
 def mark(cursor: duckdb.DuckDBPyConnection) -> None:
     """Flags the pairs of which one request is among the changed (as_pending)."""
-    wanted = """llm_calls = 1 AND vantage = 'client' AND output_tokens > 0 AND input_tokens > 0 AND ended_ns IS NOT NULL"""
+    wanted = (
+        """llm_calls = 1 AND vantage = 'client' AND output_tokens > 0 AND input_tokens > 0 AND ended_ns IS NOT NULL"""
+    )
     changed = "SELECT request_key FROM requests WHERE request_key IN (SELECT trace_id FROM as_pending)"
     if not _count(cursor, f"SELECT count(*) FROM requests WHERE {wanted} AND request_key IN ({changed})"):
         return

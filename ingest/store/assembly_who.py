@@ -2,7 +2,8 @@
 
 Input: as_span, as_root, as_member, as_call; table spans for the wide rows.
 Output: temporary tables
-    as_last  t -> its last call, number of calls; as_who  t -> fields of IDENTITY; as_agent, as_asked  t -> one field
+    as_last  t -> its last call, number of calls; as_who  t -> fields of IDENTITY; as_agent, as_dimension  t -> one field
+    as_wide  wide rows of roots and last calls
     as_end   t -> http_status, is_failed, error_type, status_class
 Who asked is looked for on the last call from the outside in, then its ancestors, then the other spans of the trace.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import duckdb
 
-from ingest.store.span_judgement import JUDGED
+from ingest.store.span_judgement import JUDGED, columns_sql
 
 # field -> (columns of table spans it is made of, SQL over one span)
 IDENTITY: dict[str, tuple[tuple[str, ...], str]] = {
@@ -35,6 +36,8 @@ IDENTITY: dict[str, tuple[tuple[str, ...], str]] = {
     "outcome": (("outcome",), "outcome"),
     "told_streaming": (("streaming",), "streaming"),
     "kept": (("sampling_rate",), "sampling_rate"),
+    "asked_group": (("model_group",), "model_group"),
+    "asked_model": (("request_model",), "request_model"),
     # of the ancestors of the call only: other spans may tell of other models
     "cost_around": (("cost", "cost_langfuse", "cost_mlflow"), JUDGED["cost"]),
     "model_around": (
@@ -43,7 +46,8 @@ IDENTITY: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "id_around": (("response_id", "call_id"), "coalesce(spans.response_id, spans.call_id)"),
 }
-_AROUND = ("cost_around", "model_around", "id_around")
+_OUTERMOST = ("asked_group", "asked_model")
+_AROUND = ("cost_around", "model_around", "id_around", *_OUTERMOST)
 
 _TIMEOUT = "(?i)time.?d?.?out|deadline"
 _SHED = "(?i)rate.?limit|too.?many|overload|quota|throttl|resource.?exhausted|service.?unavailable|queue.?full"
@@ -54,126 +58,142 @@ _REJECTED = (
 )
 
 
-def build(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Makes the tables of this part."""
+def build(cursor: duckdb.DuckDBPyConnection, told: frozenset[str]) -> None:
+    """Makes the tables of this part; `told`: columns of table spans that hold anything."""
     cursor.execute("""CREATE OR REPLACE TEMP TABLE as_last AS
-        SELECT t, arg_max(call, i) AS call, arg_max(first_r, i) AS first_r, count(*) AS n_calls FROM (
-            SELECT t, call, first_r, row_number() OVER (PARTITION BY t ORDER BY st, en, depth DESC, call) AS i FROM as_call)
+        SELECT t, arg_max(call, i) AS call, arg_max(first_r, i) AS first_r, arg_max(depth, i) AS depth, count(*) AS n_calls FROM (
+            SELECT t, call, first_r, depth, row_number() OVER (PARTITION BY t ORDER BY st, en, depth DESC, call) AS i FROM as_call)
         GROUP BY t""")
-    told = _told_columns(cursor)
-    _readers(cursor)
-    _who(cursor, told)
+    fields = {name: sql for name, (columns, sql) in IDENTITY.items() if told & set(columns)}
+    _wide(cursor, told, fields)
+    _who(cursor, fields)
     _agents(cursor, told)
-    _asked(cursor)
     _dimensions(cursor, told)
     _end(cursor, told)
 
 
-def _told_columns(cursor: duckdb.DuckDBPyConnection) -> set[str]:
-    """Columns of table spans that hold anything at all; the others need no search."""
-    names = sorted({name for columns, _ in IDENTITY.values() for name in columns})
-    names += [
-        "dimensions",
-        "agent",
-        "http_status",
-        "other_status",
-        "error_type",
-        "event_error",
-        "error_code",
-        "thread_error",
-    ]
-    counted = ", ".join(f'count("{name}")' for name in names)
-    counts = cursor.execute(f"SELECT {counted} FROM spans").fetchone() or ()
-    return {name for name, count in zip(names, counts, strict=True) if count}
+_WIDE = (
+    *(
+        "trace_id",
+        "upload_id",
+        "source",
+        "name",
+        "kind",
+        "status_code",
+        "level",
+        "ended_ns",
+        "own_id",
+        "caller_ttft_ms",
+    ),
+    *("sampling_rate", "http_status", "attributes", "error_type", "event_error", "span_id"),
+    *("resource_namespace", "resource_region", "resource_version"),
+)
 
 
-def _readers(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Spans of the last call and their ancestors, best first; of a trace without a call its root."""
-    cursor.execute("""CREATE OR REPLACE TEMP TABLE as_reader AS
-        SELECT node.r, node.t, node.pr, CASE WHEN node.cls = 'engine' THEN 100 ELSE 0 END + least(node.depth, 99) AS place, node.s
-            FROM as_last AS last JOIN as_member AS member ON member.call = last.call JOIN as_span AS node ON node.r = member.r
-        UNION ALL SELECT r, t, NULL, 0, s FROM as_root WHERE t NOT IN (SELECT t FROM as_last)""")
-    cursor.execute("""CREATE OR REPLACE TEMP TABLE as_climb AS SELECT DISTINCT t, pr FROM as_reader
-        WHERE pr IS NOT NULL AND pr NOT IN (SELECT r FROM as_reader)""")
-    place = 1000
-    while place < 2000 and _count(cursor, "SELECT count(*) FROM as_climb"):
-        cursor.execute(f"""INSERT INTO as_reader SELECT node.r, node.t, node.pr, {place}, node.s
-            FROM as_climb JOIN as_span AS node ON node.r = as_climb.pr""")
-        cursor.execute(f"""CREATE OR REPLACE TEMP TABLE as_climb AS SELECT DISTINCT t, pr FROM as_reader
-            WHERE place = {place} AND pr IS NOT NULL AND pr NOT IN (SELECT r FROM as_reader)""")
-        place += 1
+def _wide(cursor: duckdb.DuckDBPyConnection, told: frozenset[str], fields: dict[str, str]) -> None:
+    """Wide rows of the roots and of the last calls, with what they tell of IDENTITY."""
+    values = "".join(f', {sql} AS "w_{name}"' for name, sql in fields.items())
+    missing = "".join(f', NULL AS "w_{name}"' for name in IDENTITY if name not in fields)
+    cursor.execute(f"""CREATE OR REPLACE TEMP TABLE as_wide AS
+        SELECT spans.row_id AS r, {columns_sql(_WIDE, told, "spans")}{values}{missing} FROM as_source AS spans
+        WHERE row_id IN (SELECT r FROM as_root UNION ALL SELECT first_r FROM as_last)""")
 
 
-def _who(cursor: duckdb.DuckDBPyConnection, told: set[str]) -> None:
-    fields = {name: sql for name, (columns, sql) in IDENTITY.items() if told & set(columns)}
-    picked = ", ".join(f'arg_min("w_{name}", place) FILTER ("w_{name}" IS NOT NULL) AS "{name}"' for name in fields)
-    values = ", ".join(f'{sql} AS "w_{name}"' for name, sql in fields.items())
-    missing = ", ".join(f'NULL AS "{name}"' for name in IDENTITY if name not in fields)
+def _who(cursor: duckdb.DuckDBPyConnection, fields: dict[str, str]) -> None:
+    """Where the call hangs right below the root both are asked, the call first; else every span on the way."""
+    # the model asked for is named by the outermost span, all else by the nearest
+    both = ", ".join(
+        f'coalesce(root_wide."w_{name}", call_wide."w_{name}") AS "{name}"'
+        if name in _OUTERMOST
+        else f'coalesce(call_wide."w_{name}", root_wide."w_{name}") AS "{name}"'
+        for name in IDENTITY
+    )
     cursor.execute(f"""CREATE OR REPLACE TEMP TABLE as_who AS
-        SELECT t{", " if picked else ""}{picked}{", " if missing else ""}{missing} FROM (
-            SELECT reader.t, row_number() OVER (PARTITION BY reader.t ORDER BY place, reader.s) AS place{", " if values else ""}{values}
-            FROM as_reader AS reader JOIN spans ON spans.rowid = reader.r) GROUP BY t""")
+        SELECT root.t, {both} FROM as_root AS root JOIN as_wide AS root_wide ON root_wide.r = root.r
+        LEFT JOIN as_last AS last ON last.t = root.t LEFT JOIN as_wide AS call_wide ON call_wide.r = last.first_r""")
+    cursor.execute("""CREATE OR REPLACE TEMP TABLE as_far AS SELECT t FROM as_last
+        WHERE depth > 1 OR call IN (SELECT call FROM as_joint)""")
+    if fields and _count(cursor, "SELECT count(*) FROM as_far"):
+        _ask_all_on_the_way(cursor, fields)
     for name, sql in fields.items():
         if name in _AROUND or not _count(cursor, f'SELECT count(*) FROM as_who WHERE "{name}" IS NULL'):
             continue
         cursor.execute(f"""UPDATE as_who SET "{name}" = found.value FROM (
             SELECT t, arg_min(value, i) AS value FROM (
                 SELECT node.t, {sql} AS value, row_number() OVER (PARTITION BY node.t ORDER BY depth, st, s) AS i
-                FROM as_span AS node JOIN spans ON spans.rowid = node.r
+                FROM as_span AS node JOIN as_source AS spans ON spans.row_id = node.r
                 WHERE node.t IN (SELECT t FROM as_who WHERE "{name}" IS NULL) AND {sql} IS NOT NULL) GROUP BY t) AS found
             WHERE found.t = as_who.t AND as_who."{name}" IS NULL""")
 
 
-def _agents(cursor: duckdb.DuckDBPyConnection, told: set[str]) -> None:
+def _ask_all_on_the_way(cursor: duckdb.DuckDBPyConnection, fields: dict[str, str]) -> None:
+    """Spans of the last call from the outside in, then their ancestors, nearest first."""
+    cursor.execute("""CREATE OR REPLACE TEMP TABLE as_reader AS
+        SELECT node.r, node.t, node.pr, CASE WHEN node.cls = 'engine' THEN 100 ELSE 0 END + least(node.depth, 99) AS place, node.s
+        FROM as_far JOIN as_last AS last ON last.t = as_far.t JOIN as_member AS member ON member.call = last.call
+            JOIN as_span AS node ON node.r = member.r""")
+    place = 1000
+    above = "SELECT DISTINCT t, pr FROM as_reader WHERE pr IS NOT NULL AND pr NOT IN (SELECT r FROM as_reader)"
+    cursor.execute(f"CREATE OR REPLACE TEMP TABLE as_climb AS {above}")
+    while place < 2000 and _count(cursor, "SELECT count(*) FROM as_climb"):
+        cursor.execute(f"""INSERT INTO as_reader SELECT node.r, node.t, node.pr, {place}, node.s
+            FROM as_climb JOIN as_span AS node ON node.r = as_climb.pr""")
+        cursor.execute(f"CREATE OR REPLACE TEMP TABLE as_climb AS {above}")
+        place += 1
+    picked = ", ".join(
+        f'arg_{"max" if name in _OUTERMOST else "min"}("w_{name}", place) FILTER ("w_{name}" IS NOT NULL) AS "{name}"'
+        for name in fields
+    )
+    values = ", ".join(f'{sql} AS "w_{name}"' for name, sql in fields.items())
+    missing = "".join(f', NULL AS "{name}"' for name in IDENTITY if name not in fields)
+    # an engine's own span is the innermost of its call, though it may hang beside the model span
+    order = "CASE WHEN place < 1000 THEN place ELSE place END, reader.s"
+    cursor.execute("DELETE FROM as_who WHERE t IN (SELECT t FROM as_reader)")
+    cursor.execute(f"""INSERT INTO as_who BY NAME SELECT t, {picked}{missing} FROM (
+            SELECT reader.t, row_number() OVER (PARTITION BY reader.t ORDER BY {order}) AS place, {values}
+            FROM as_reader AS reader JOIN as_source AS spans ON spans.row_id = reader.r) GROUP BY t""")
+
+
+def _agents(cursor: duckdb.DuckDBPyConnection, told: frozenset[str]) -> None:
     cursor.execute("CREATE OR REPLACE TEMP TABLE as_agent (t UBIGINT, agent VARCHAR)")
     if "agent" in told:
         cursor.execute("""INSERT INTO as_agent SELECT t, agent FROM (
                 SELECT node.t, agent, row_number() OVER (PARTITION BY node.t ORDER BY depth, st, s) AS i
-                FROM as_span AS node JOIN spans ON spans.rowid = node.r WHERE agent IS NOT NULL AND operation = 'invoke_agent')
+                FROM as_span AS node JOIN as_source AS spans ON spans.row_id = node.r WHERE agent IS NOT NULL AND operation = 'invoke_agent')
             WHERE i = 1""")
 
 
-def _asked(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Model that the outermost span around the last call asked for."""
-    cursor.execute("""CREATE OR REPLACE TEMP TABLE as_asked AS
-        SELECT t, arg_max(model_group, place) FILTER (model_group IS NOT NULL) AS model_group,
-            arg_max(request_model, place) FILTER (request_model IS NOT NULL) AS request_model FROM (
-            SELECT reader.t, model_group, request_model,
-                row_number() OVER (PARTITION BY reader.t ORDER BY CASE WHEN place < 1000 THEN -place ELSE place END, reader.s) AS place
-            FROM as_reader AS reader JOIN spans ON spans.rowid = reader.r WHERE coalesce(model_group, request_model) IS NOT NULL)
-        GROUP BY t""")
-
-
-def _dimensions(cursor: duckdb.DuckDBPyConnection, told: set[str]) -> None:
-    """Promoted attributes of all spans of a trace, each from the span that goes before."""
+def _dimensions(cursor: duckdb.DuckDBPyConnection, told: frozenset[str]) -> None:
+    """Promoted attributes of all spans of a trace: those nearer to the root are overridden by those of the call."""
     cursor.execute("CREATE OR REPLACE TEMP TABLE as_dimension (t UBIGINT, dimensions VARCHAR)")
     if "dimensions" in told:
-        cursor.execute("""INSERT INTO as_dimension SELECT t, CAST(list_reduce(list(told ORDER BY place DESC, depth DESC, st DESC, s),
+        cursor.execute("""INSERT INTO as_dimension SELECT t, CAST(list_reduce(list(told ORDER BY place DESC, depth, st DESC, s),
                 lambda below, above: json_merge_patch(below, above)) AS VARCHAR) FROM (
-                SELECT node.t, dimensions::JSON AS told, coalesce(reader.place, 5000) AS place, node.depth, node.st, node.s
-                FROM as_span AS node JOIN spans ON spans.rowid = node.r LEFT JOIN as_reader AS reader ON reader.r = node.r
-                WHERE dimensions IS NOT NULL) GROUP BY t""")
+                SELECT node.t, dimensions::JSON AS told, node.depth, node.st, node.s,
+                    CASE WHEN node.r IN (SELECT first_r FROM as_last) THEN 0 WHEN node.r IN (SELECT r FROM as_root) THEN 1 ELSE 2 END AS place
+                FROM as_span AS node JOIN as_source AS spans ON spans.row_id = node.r WHERE dimensions IS NOT NULL) GROUP BY t""")
 
 
-def _end(cursor: duckdb.DuckDBPyConnection, told: set[str]) -> None:
+def _end(cursor: duckdb.DuckDBPyConnection, told: frozenset[str]) -> None:
     """Status of the served request, whether it failed, as what, and its class."""
-    cursor.execute("CREATE OR REPLACE TEMP TABLE as_http (t UBIGINT, http_status BIGINT)")
+    cursor.execute("""CREATE OR REPLACE TEMP TABLE as_http AS
+        SELECT t, http_status FROM as_root AS root JOIN as_wide AS wide ON wide.r = root.r WHERE root.kind = 2 AND http_status BETWEEN 100 AND 599""")
     if told & {"http_status", "other_status"}:
         cursor.execute("""INSERT INTO as_http SELECT t, arg_min(status, i) FROM (
                 SELECT node.t, coalesce(http_status, other_status) AS status, row_number() OVER (PARTITION BY node.t ORDER BY
                     CASE WHEN node.kind = 2 AND http_status IS NOT NULL THEN 0 WHEN node.depth = 0 THEN 1 WHEN node.cls = 'thread' THEN 2 ELSE 3 END,
                     node.depth, node.st, node.s) AS i
-                FROM as_span AS node JOIN spans ON spans.rowid = node.r
-                WHERE coalesce(http_status, other_status) BETWEEN 100 AND 599
+                FROM as_span AS node JOIN as_source AS spans ON spans.row_id = node.r
+                WHERE coalesce(http_status, other_status) BETWEEN 100 AND 599 AND node.t NOT IN (SELECT t FROM as_http)
                     AND ((node.kind = 2 AND http_status IS NOT NULL) OR node.depth = 0 OR node.cls IN ('thread', 'call')))
             GROUP BY t""")
     cursor.execute("""CREATE OR REPLACE TEMP TABLE as_failed AS
-        SELECT root.t, spans.ended_ns IS NULL AS is_open, http.http_status, who.outcome, told.finish,
-            coalesce(spans.status_code = 2 OR spans.level = 'ERROR', false) OR coalesce(http.http_status >= 400, false)
-                OR coalesce(told.finish = 'abort', false) OR coalesce(told.failed, false)
+        SELECT root.t, wide.ended_ns IS NULL AS is_open, http.http_status, who.outcome, called.finish,
+            coalesce(wide.status_code = 2 OR wide.level = 'ERROR', false) OR coalesce(http.http_status >= 400, false)
+                OR coalesce(called.finish = 'abort', false) OR coalesce(called.failed, false)
                 OR coalesce(who.outcome IN ('timeout', 'cancelled', 'error'), false) AS is_failed
-        FROM as_root AS root JOIN spans ON spans.rowid = root.r LEFT JOIN as_http AS http ON http.t = root.t
-            LEFT JOIN as_last AS last ON last.t = root.t LEFT JOIN as_call AS told ON told.call = last.call
+        FROM as_root AS root JOIN as_wide AS wide ON wide.r = root.r LEFT JOIN as_http AS http ON http.t = root.t
+            LEFT JOIN as_last AS last ON last.t = root.t LEFT JOIN as_call AS called ON called.call = last.call
             LEFT JOIN as_who AS who ON who.t = root.t""")
     cursor.execute("CREATE OR REPLACE TEMP TABLE as_error (t UBIGINT, error_type VARCHAR)")
     if told & {"error_type", "event_error", "error_code", "thread_error"}:
@@ -183,7 +203,7 @@ def _end(cursor: duckdb.DuckDBPyConnection, told: set[str]) -> None:
                 arg_min(thread_error, i) FILTER (thread_error IS NOT NULL AND cls = 'thread')) FROM (
                 SELECT node.t, node.cls, error_type, event_error, error_code, thread_error,
                     row_number() OVER (PARTITION BY node.t ORDER BY node.depth, node.st, node.s) AS i
-                FROM as_span AS node JOIN spans ON spans.rowid = node.r
+                FROM as_span AS node JOIN as_source AS spans ON spans.row_id = node.r
                 WHERE node.t IN (SELECT t FROM as_failed WHERE is_failed)
                     AND coalesce(error_type, event_error, error_code, thread_error) IS NOT NULL) GROUP BY t""")
     cursor.execute(f"""CREATE OR REPLACE TEMP TABLE as_end AS

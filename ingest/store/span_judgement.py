@@ -7,7 +7,11 @@ Every parse of text is guarded, so that a span without it pays nothing.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 from ingest.formats.attributes import PROVIDERS
+from ingest.schema import SPANS
 
 _TOLERANCE = "total_ns * 1.02 + 1000000"  # engine parts may exceed the total by 2 % + 1 ms: other clocks, rounding
 _DAY_NS = "86400000000000"
@@ -126,6 +130,29 @@ JUDGED: dict[str, str] = {
     "itl_basis": "CASE WHEN itl_max_s <> 0 THEN 'token' WHEN event_gap_ns IS NOT NULL AND marks & 16 = 0 THEN 'chunk' END",
     "replica": "coalesce(replica, CASE WHEN \"class\" = 'engine' OR kind = 2 THEN resource_replica END)",
 }
+
+
+_WORD = re.compile(r"\b[a-z_]+\b")
+USED: tuple[str, ...] = tuple(  # columns of table spans that the judged figures are made of
+    column.name
+    for column in SPANS
+    if column.name != "emitter" and any(column.name in _WORD.findall(sql) for sql in JUDGED.values())
+)
+
+
+def columns_sql(names: Iterable[str], told: frozenset[str], relation: str, function: str = "") -> str:
+    """SQL of columns of table spans; those that hold nothing anywhere are typed nulls, which cost nothing.
+
+    Args:
+        told: columns that hold anything.
+        relation: name of the relation that has them.
+        function: aggregate around each, if any.
+    """
+    types = {column.name: column.sql.split(" ", 1)[1].removesuffix(" NOT NULL") for column in SPANS}
+    return ", ".join(
+        f'{function}({relation}."{name}") AS "{name}"' if name in told else f'NULL::{types[name]} AS "{name}"'
+        for name in names
+    )
 
 
 def judged_sql(relation: str, keep: str) -> str:

@@ -144,9 +144,7 @@ def take_in(
     intake.accepted = intake.told - intake.duplicate
     if staged:
         cursor.execute("INSERT INTO spans BY NAME SELECT * FROM span_stage")
-    cursor.execute(
-        f"INSERT INTO pending_traces SELECT DISTINCT trace_id FROM {table} WHERE upload_id = $1", [upload_id]
-    )
+    _pend(cursor, table, upload_id)
     return intake
 
 
@@ -224,10 +222,19 @@ def refusals(cursor: duckdb.DuckDBPyConnection, relation: RawRelation) -> list[t
 
 def forget(cursor: duckdb.DuckDBPyConnection, upload_id: str) -> int:
     """Number of spans of an upload that were taken out; their traces are pending."""
-    cursor.execute("INSERT INTO pending_traces SELECT DISTINCT trace_id FROM spans WHERE upload_id = $1", [upload_id])
+    _pend(cursor, "spans", upload_id)
     n = _count(cursor, "SELECT count(*) FROM spans WHERE upload_id = $1", [upload_id])
     cursor.execute("DELETE FROM spans WHERE upload_id = $1", [upload_id])
     return n
+
+
+def _pend(cursor: duckdb.DuckDBPyConnection, table: str, upload_id: str) -> None:
+    """Notes the traces of an upload's spans as pending."""
+    cursor.execute(
+        f"INSERT INTO pending_traces SELECT trace_id, min(started_ns), max(started_ns) FROM {table} "
+        "WHERE upload_id = $1 GROUP BY trace_id",
+        [upload_id],
+    )
 
 
 def latest_instant_ns() -> int:
