@@ -14,8 +14,9 @@ import polars as pl
 
 from analysis.aggregates.metered import MeteredCharges
 from analysis.money import pico_of, usd_text
-from reports.writers.focus_schema import PRECISION, faults
+from reports.writers.focus_schema import MOST_FAULTS, PRECISION, faults
 
+SLICE = 20_000
 SUMS_OF_A_COUNT = 3  # exported, unpriced and undated requests are rounded one by one
 
 
@@ -24,7 +25,7 @@ def reconciliation(charges: MeteredCharges, table: pl.DataFrame, version: str) -
     exported = total(table.get_column("EffectiveCost").to_list())
     counted = sum(int(n) for n in table.get_column("x_RequestCount"))
     left_out = charges.unpriced_requests + charges.undated_requests
-    broken = faults(table.rows(named=True), version)
+    broken = _faults(table, version)
     checks = [
         _check("EffectiveCost equals the ledger", exported, charges.ledger_pico, _one_token_a_row(charges)),
         {
@@ -49,6 +50,16 @@ def reconciliation(charges: MeteredCharges, table: pl.DataFrame, version: str) -
         "sampled": charges.sampled,
         "sampling_rounding_usd": usd_text(exported - charges.ledger_pico) if charges.sampled else "0",
     }
+
+
+def _faults(table: pl.DataFrame, version: str) -> list[str]:
+    """The first faults of the rows; looked at in slices, for all rows as records would not fit."""
+    found: list[str] = []
+    for at in range(0, table.height, SLICE):
+        found += faults(table.slice(at, SLICE).rows(named=True), version, first=at + 1)
+        if len(found) >= MOST_FAULTS:
+            break
+    return found[:MOST_FAULTS]
 
 
 def total(amounts: list[str]) -> int:

@@ -6,7 +6,6 @@ Input: MeteredCharges. Output: the rows as text, one per meter; null is null, ne
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -14,8 +13,8 @@ from typing import Any
 import polars as pl
 
 from analysis.aggregates.metered import MeteredCharges
-from analysis.money import PICO, usd_text
-from reports.writers.focus_schema import columns_of
+from analysis.money import PICO
+from reports.writers.focus_schema import SCALE, columns_of
 
 SKU_METERS: dict[str, str] = {
     "input": "Input Tokens",
@@ -58,215 +57,181 @@ class FocusOptions:
     generator: str = "tailwise"
 
 
-@dataclass(frozen=True)
-class _Row:
-    """One metered row as plain values, with the price it points to."""
-
-    period: datetime
-    period_end: datetime
-    dims: dict[str, str | None]
-    tags: dict[str, str]
-    status: str
-    meter: str
-    tokens: int
-    requests: int
-    good: int
-    pico: int
-    listed_pico: int
-    net: int | None
-    listed: int | None
-    price_id: str | None
-    tier: str
-    basis: str
-
-
-Value = Callable[[_Row], str | None]
+_DIMS = ("tenant", "user", "scenario", "model", "region")
+_PROVIDER = pl.coalesce("provider", "price_provider")
+_NAME = _PROVIDER.replace_strict(PROVIDERS, default=_PROVIDER, return_dtype=pl.String).fill_null(UNNAMED)
+_NOTHING = pl.lit(None, pl.String)
 
 
 def cost_and_usage(charges: MeteredCharges, options: FocusOptions) -> pl.DataFrame:
     """The rows as text, in the columns of the version; null is null, never empty text or 0."""
-    rows = list(_rows(charges))
-    values = _values(charges, options)
+    values = _AMOUNTS | _times(charges.grain_ns) | _PARTIES | _SKU
+    values |= {
+        "x_PriceBookVersion": pl.lit(charges.price_book),
+        "x_ReportRevision": pl.lit(options.revision),
+        "x_SourceHash": pl.lit(options.source_hash or "none"),
+    }
     names = [column.name for column in columns_of(options.version)]
-    return pl.DataFrame({name: pl.Series(name, [values[name](row) for row in rows], dtype=pl.String) for name in names})
+    return _prepared(charges).select(values[name].alias(name) for name in names)
 
 
-def _rows(charges: MeteredCharges) -> list[_Row]:
-    found = []
-    for row in charges.rows.iter_rows(named=True):
-        price = None if row["price"] is None else charges.prices[row["price"]]
-        meter = row["meter"]
-        listed, net = (None, None) if price is None else (price.listed.get(meter), price.net.get(meter))
-        assumed = price is not None and meter == "cached_input" and (meter, "input") in price.assumed
-        basis = "estimated-upper-bound" if assumed else "list" if listed == net else "contract"
-        scenario = {"scenario": row["scenario"]} if row["scenario"] is not None else {}
-        found.append(
-            _Row(
-                period=instant(row["period_ns"]),
-                period_end=instant(row["period_ns"] + charges.grain_ns),
-                dims={name: row[name] for name in ("tenant", "user", "scenario", "model", "region")}
-                | {"provider": row["provider"] or (price.provider if price else None)},
-                tags=scenario | {name: row[name] for name in charges.further if row[name] is not None},
-                status=row["status"],
-                meter=meter,
-                tokens=row["tokens"],
-                requests=row["requests"],
-                good=row["good_requests"],
-                pico=int(row["pico"]),
-                listed_pico=int(row["listed_pico"]),
-                net=net,
-                listed=listed,
-                price_id=None if price is None else f"{price.id}:{meter}",
-                tier="standard" if price is None or price.tier is None else price.tier,
-                basis=basis,
-            )
-        )
-    return found
-
-
-def _values(charges: MeteredCharges, options: FocusOptions) -> dict[str, Value]:
-    """How each column follows from a row."""
-    return (
-        _AMOUNTS
-        | _TIMES
-        | _PARTIES
-        | _SKU
-        | {
-            "x_PriceBookVersion": lambda _: charges.price_book,
-            "x_ReportRevision": lambda _: options.revision,
-            "x_SourceHash": lambda _: options.source_hash or "none",
-        }
+def _prepared(charges: MeteredCharges) -> pl.DataFrame:
+    """Metered rows with what their price says, and the JSON of tags and price details."""
+    rows = charges.rows.with_columns(_text(name) for name in (*_DIMS, "provider", *charges.further))
+    rows = rows.join(_price_table(charges), on=["price", "meter"], how="left", maintain_order="left")
+    tagged = ["scenario", *charges.further]
+    tags = rows.select(tagged).unique()
+    tags = tags.with_columns(pl.Series("tags", [_tags(row) for row in tags.iter_rows(named=True)], dtype=pl.String))
+    details = rows.select("model", "tier", "meter").unique()
+    texts = [_compact({"x_Model": m, "x_Tier": t, "x_TokenType": meter}) for m, t, meter in details.iter_rows()]
+    details = details.with_columns(pl.Series("details", texts, dtype=pl.String))
+    return rows.join(tags, on=tagged, how="left", nulls_equal=True, maintain_order="left").join(
+        details, on=["model", "tier", "meter"], how="left", nulls_equal=True, maintain_order="left"
     )
 
 
-def _empty(_: _Row) -> None:
-    return None
+def _price_table(charges: MeteredCharges) -> pl.DataFrame:
+    """What a row's price says of its meter: per token, id, tier, basis."""
+    rows = []
+    for at, price in enumerate(charges.prices):
+        for meter in SKU_METERS:
+            listed, net = price.listed.get(meter), price.net.get(meter)
+            assumed = meter == "cached_input" and (meter, "input") in price.assumed
+            basis = "estimated-upper-bound" if assumed else "list" if listed == net else "contract"
+            rows.append(
+                (at, meter, listed, net, f"{price.id}:{meter}", price.tier or "standard", price.provider, basis)
+            )
+    schema = {
+        "price": pl.Int32, "meter": pl.String, "listed": pl.Int64, "net": pl.Int64, "price_id": pl.String,
+        "tier": pl.String, "price_provider": pl.String, "basis": pl.String,
+    }  # fmt: skip
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _cost(row: _Row) -> str:
-    return decimal_text(row.pico)
+def _text(name: str) -> pl.Expr:
+    """The dimension, null where it is empty."""
+    return pl.when(pl.col(name) != "").then(pl.col(name)).alias(name)
 
 
-def _net_price(row: _Row) -> str | None:
-    return None if row.net is None else decimal_text(row.net * PRICING_TOKENS)
-
-
-def _list_price(row: _Row) -> str | None:
-    return None if row.listed is None else decimal_text(row.listed * PRICING_TOKENS)
-
-
-def _name(row: _Row) -> str:
-    """Name under which the provider sends invoices."""
-    provider = row.dims["provider"]
-    return UNNAMED if provider is None else PROVIDERS.get(provider, provider)
-
-
-def _description(row: _Row) -> str:
-    words = f"{row.dims['model'] or 'unknown model'} {SKU_METERS[row.meter].lower()}"
-    return words + (f", scenario {row.dims['scenario']}" if row.dims["scenario"] else "")
-
-
-def _price_details(row: _Row) -> str | None:
-    if row.price_id is None:
-        return None
-    return _compact({"x_Model": row.dims["model"], "x_Tier": row.tier, "x_TokenType": row.meter})
-
-
-def _joined(*parts: str | None) -> str | None:
-    return None if parts[1] is None else "/".join(part for part in parts if part is not None)
-
-
-def decimal_text(pico: int) -> str:
-    """Decimal text with a point in it, as importers want it: 6.0, 0.0036."""
-    text = usd_text(pico)
-    return text if "." in text else f"{text}.0"
-
-
-def instant(ns: int) -> datetime:
-    return datetime.fromtimestamp(ns // 1_000_000_000, tz=UTC)
-
-
-def _month_of(moment: datetime) -> datetime:
-    return datetime(moment.year, moment.month, 1, tzinfo=UTC)
-
-
-def _month_after(moment: datetime) -> datetime:
-    return datetime(moment.year + moment.month // 12, moment.month % 12 + 1, 1, tzinfo=UTC)
-
-
-def time_text(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+def _tags(row: dict[str, str | None]) -> str | None:
+    known = {name: value for name, value in row.items() if value is not None}
+    return _compact(known) if known else None
 
 
 def _compact(values: dict[str, Any]) -> str:
     return json.dumps(values, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
-_AMOUNTS: dict[str, Value] = {
-    "BilledCost": _cost,
-    "BillingCurrency": lambda _: "USD",
-    "ConsumedQuantity": lambda row: f"{row.tokens}.0",
-    "ConsumedUnit": lambda _: "Tokens",
-    "ContractedCost": _cost,
-    "ContractedUnitPrice": _net_price,
-    "EffectiveCost": _cost,
-    "ListCost": lambda row: decimal_text(row.listed_pico),
-    "ListUnitPrice": _list_price,
-    "PricingCategory": lambda _: "Standard",
-    "PricingCurrency": lambda _: "USD",
-    "PricingCurrencyContractedUnitPrice": _net_price,
-    "PricingCurrencyEffectiveCost": _cost,
-    "PricingCurrencyListUnitPrice": _list_price,
-    "PricingQuantity": lambda row: decimal_text(row.tokens * PICO // PRICING_TOKENS),
-    "PricingUnit": lambda _: f"{PRICING_TOKENS} Tokens",
-    "x_RequestCount": lambda row: str(row.requests),
-    "x_GoodRequestCount": lambda row: str(row.good),
-    "x_StatusClass": lambda row: row.status,
-    "x_CostBasis": lambda row: row.basis,
+def decimal_text(pico: pl.Expr) -> pl.Expr:
+    """Decimal text of pico-USD with a point in it, as importers want it: 6.0, 0.0036. Amounts are not negative."""
+    rest = (pico % PICO).cast(pl.String).str.zfill(SCALE).str.strip_chars_end("0")
+    return pl.format("{}.{}", (pico // PICO).cast(pl.String), pl.when(rest == "").then(pl.lit("0")).otherwise(rest))
+
+
+def _unit_price(per_token: str) -> pl.Expr:
+    return pl.when(pl.col(per_token).is_not_null()).then(
+        decimal_text(pl.col(per_token).cast(pl.Int128) * PRICING_TOKENS)
+    )
+
+
+def _time(ns: pl.Expr) -> pl.Expr:
+    return pl.from_epoch(ns, time_unit="ns").dt.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _month(offset: str) -> pl.Expr:
+    first = pl.from_epoch("period_ns", time_unit="ns").dt.truncate("1mo").dt.offset_by(offset)
+    return first.dt.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _joined(*parts: pl.Expr) -> pl.Expr:
+    """Parts with slashes between them, unknown ones left out; null without a model."""
+    return pl.when(pl.col("model").is_not_null()).then(pl.concat_str(parts, separator="/", ignore_nulls=True))
+
+
+def instant(ns: int) -> datetime:
+    return datetime.fromtimestamp(ns // 1_000_000_000, tz=UTC)
+
+
+def time_text(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+_COST = decimal_text(pl.col("pico"))
+_SKU_METER = pl.col("meter").replace_strict(SKU_METERS, return_dtype=pl.String)
+_SCENARIO = pl.format(", scenario {}", pl.col("scenario")).fill_null("")
+
+_AMOUNTS: dict[str, pl.Expr] = {
+    "BilledCost": _COST,
+    "BillingCurrency": pl.lit("USD"),
+    "ConsumedQuantity": pl.format("{}.0", pl.col("tokens")),
+    "ConsumedUnit": pl.lit("Tokens"),
+    "ContractedCost": _COST,
+    "ContractedUnitPrice": _unit_price("net"),
+    "EffectiveCost": _COST,
+    "ListCost": decimal_text(pl.col("listed_pico")),
+    "ListUnitPrice": _unit_price("listed"),
+    "PricingCategory": pl.lit("Standard"),
+    "PricingCurrency": pl.lit("USD"),
+    "PricingCurrencyContractedUnitPrice": _unit_price("net"),
+    "PricingCurrencyEffectiveCost": _COST,
+    "PricingCurrencyListUnitPrice": _unit_price("listed"),
+    "PricingQuantity": decimal_text(pl.col("tokens").cast(pl.Int128) * (PICO // PRICING_TOKENS)),
+    "PricingUnit": pl.lit(f"{PRICING_TOKENS} Tokens"),
+    "x_RequestCount": pl.col("requests").cast(pl.String),
+    "x_GoodRequestCount": pl.col("good_requests").cast(pl.String),
+    "x_StatusClass": pl.col("status"),
+    "x_CostBasis": pl.col("basis").fill_null("list"),
 }
-_TIMES: dict[str, Value] = {
-    "BillingPeriodEnd": lambda row: time_text(_month_after(row.period)),
-    "BillingPeriodStart": lambda row: time_text(_month_of(row.period)),
-    "ChargeCategory": lambda _: "Usage",
-    "ChargeClass": _empty,
-    "ChargeDescription": _description,
-    "ChargeFrequency": lambda _: "Usage-Based",
-    "ChargePeriodEnd": lambda row: time_text(row.period_end),
-    "ChargePeriodStart": lambda row: time_text(row.period),
-    "CommitmentDiscountStatus": _empty,
-    "InvoiceDetailId": _empty,
-    "InvoiceId": _empty,
+
+
+def _times(grain_ns: int) -> dict[str, pl.Expr]:
+    return {
+        "BillingPeriodEnd": _month("1mo"),
+        "BillingPeriodStart": _month("0mo"),
+        "ChargeCategory": pl.lit("Usage"),
+        "ChargeClass": _NOTHING,
+        "ChargeDescription": pl.concat_str(
+            pl.col("model").fill_null("unknown model"), pl.lit(" "), _SKU_METER.str.to_lowercase(), _SCENARIO
+        ),
+        "ChargeFrequency": pl.lit("Usage-Based"),
+        "ChargePeriodEnd": _time(pl.col("period_ns") + grain_ns),
+        "ChargePeriodStart": _time(pl.col("period_ns")),
+        "CommitmentDiscountStatus": _NOTHING,
+        "InvoiceDetailId": _NOTHING,
+        "InvoiceId": _NOTHING,
+    }
+
+
+_SKU: dict[str, pl.Expr] = {
+    "ResourceId": _joined(_PROVIDER, pl.col("model")),
+    "ResourceName": pl.col("model"),
+    "ResourceType": pl.when(pl.col("model").is_not_null()).then(pl.lit("Model Deployment")),
+    "ServiceCategory": pl.lit("AI and Machine Learning"),
+    "ServiceName": pl.lit("LLM Inference"),
+    "ServiceSubcategory": pl.lit("Generative AI"),
+    "SkuId": _joined(_PROVIDER, pl.col("model"), pl.col("meter")),
+    "SkuMeter": _SKU_METER,
+    "SkuPriceDetails": pl.when(pl.col("price_id").is_not_null()).then(pl.col("details")),
+    "SkuPriceId": pl.col("price_id"),
+    "Tags": pl.col("tags"),
+    "x_Scenario": pl.col("scenario"),
+    "x_Model": pl.col("model"),
+    "x_TokenType": pl.col("meter"),
 }
-_PARTIES: dict[str, Value] = {
-    "AvailabilityZone": _empty,
-    "BillingAccountId": lambda row: row.dims["provider"] or UNNAMED,
-    "BillingAccountName": _name,
-    "BillingAccountType": lambda _: "Organization",
-    "HostProviderName": _name,
-    "InvoiceIssuerName": _name,
-    "ProviderName": _name,
-    "PublisherName": _name,
-    "RegionId": lambda row: row.dims["region"],
-    "RegionName": lambda row: row.dims["region"],
-    "ServiceProviderName": _name,
-    "SubAccountId": lambda row: row.dims["tenant"] or None,
-    "SubAccountName": lambda row: row.dims["tenant"] or None,
-    "SubAccountType": lambda row: "Tenant" if row.dims["tenant"] else None,
-    "x_UserId": lambda row: row.dims["user"] or None,
-}
-_SKU: dict[str, Value] = {
-    "ResourceId": lambda row: _joined(row.dims["provider"], row.dims["model"]),
-    "ResourceName": lambda row: row.dims["model"],
-    "ResourceType": lambda row: None if row.dims["model"] is None else "Model Deployment",
-    "ServiceCategory": lambda _: "AI and Machine Learning",
-    "ServiceName": lambda _: "LLM Inference",
-    "ServiceSubcategory": lambda _: "Generative AI",
-    "SkuId": lambda row: _joined(row.dims["provider"], row.dims["model"], row.meter),
-    "SkuMeter": lambda row: SKU_METERS[row.meter],
-    "SkuPriceDetails": _price_details,
-    "SkuPriceId": lambda row: row.price_id,
-    "Tags": lambda row: _compact(row.tags) if row.tags else None,
-    "x_Scenario": lambda row: row.dims["scenario"] or None,
-    "x_Model": lambda row: row.dims["model"],
-    "x_TokenType": lambda row: row.meter,
+_PARTIES: dict[str, pl.Expr] = {
+    "AvailabilityZone": _NOTHING,
+    "BillingAccountId": _PROVIDER.fill_null(UNNAMED),
+    "BillingAccountName": _NAME,
+    "BillingAccountType": pl.lit("Organization"),
+    "HostProviderName": _NAME,
+    "InvoiceIssuerName": _NAME,
+    "ProviderName": _NAME,
+    "PublisherName": _NAME,
+    "RegionId": pl.col("region"),
+    "RegionName": pl.col("region"),
+    "ServiceProviderName": _NAME,
+    "SubAccountId": pl.col("tenant"),
+    "SubAccountName": pl.col("tenant"),
+    "SubAccountType": pl.when(pl.col("tenant").is_not_null()).then(pl.lit("Tenant")),
+    "x_UserId": pl.col("user"),
 }

@@ -117,11 +117,11 @@ def columns_of(version: str) -> tuple[FocusColumn, ...]:
     return tuple(column for column in COLUMNS if version in column.versions)
 
 
-def faults(rows: Sequence[Row], version: str) -> list[str]:
-    """What breaks the rules of the version, the first 20: each with its row, column and value."""
+def faults(rows: Sequence[Row], version: str, first: int = 1) -> list[str]:
+    """What breaks the rules of the version, the first 20: each with its row (from `first`), column and value."""
     columns = columns_of(version)
     found: list[str] = []
-    for number, row in enumerate(rows, 1):
+    for number, row in enumerate(rows, first):
         found += [f"row {number}: {fault}" for fault in _row_faults(row, columns)]
         if len(found) >= MOST_FAULTS:
             break
