@@ -1,7 +1,7 @@
 """Availability, failures, cancellations, degradation, cold starts and retries, each with its counts.
 
-Input: a measured frame. Output: one Availability record. Rates are over all requests; degradation and cold starts over
-those for which it is known. Retry amplification is attempts over requests for which attempts are known.
+Input: a measured frame. Output: one Availability record. Rates are over all requests; degradation and cold starts
+are unknown where no request says either way. Retry amplification is attempts over requests for which attempts are known.
 Source: metric definitions, section 3.
 """
 

@@ -14,6 +14,11 @@ FAILED: tuple[str, ...] = ("truncated", "error", "timeout", "shed")
 _ALL = pl.lit(1, pl.Int64)
 
 
+def _marked(column: str) -> pl.Expr:
+    """Whether a request is marked; many sources mark what is so and say nothing of the rest."""
+    return pl.when(pl.col(column).is_not_null().any()).then(pl.col(column).fill_null(value=False))
+
+
 def _share(
     metric_id: str,
     title: str,
@@ -60,15 +65,15 @@ OUTCOME: tuple[Metric, ...] = (
     _share(
         "degraded_rate",
         "Degradation rate",
-        pl.col("degraded"),
-        "Requests answered by a fallback, of those for which it is known.",
+        _marked("degraded"),
+        "Requests answered by a fallback, of all; unknown where no request says either way.",
         needs=("degraded",),
     ),
     _share(
         "cold_start_rate",
         "Cold start rate",
-        pl.col("cold_start"),
-        "Requests served by a replica that was still starting, of those for which it is known.",
+        _marked("cold_start"),
+        "Requests served by a replica that was still starting, of all; unknown where no request says either way.",
         needs=("cold_start",),
     ),
 )

@@ -117,7 +117,8 @@ def test_a_rate_calls_bad_what_it_counts() -> None:
     rows = [request(1), request(2, status="error"), request(3, status="cancelled"), request(4, degraded=True)]
     assert verdicts("metric: error_rate, threshold: 1%", rows) == ["good", "bad", "good", "good"]
     assert verdicts("metric: cancel_rate, threshold: 1%", rows) == ["good", "good", "bad", "good"]
-    assert verdicts("metric: degraded_rate, threshold: 1%", rows) == ["unknown", "unknown", "unknown", "bad"]
+    assert verdicts("metric: degraded_rate, threshold: 1%", rows) == ["good", "good", "good", "bad"]
+    assert verdicts("metric: cold_start_rate, threshold: 1%", rows) == ["unknown"] * 4
 
 
 def test_sums_judge_no_single_request() -> None:

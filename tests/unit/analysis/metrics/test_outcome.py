@@ -25,9 +25,9 @@ def test_rates_are_over_all_requests_and_availability_over_the_valid_ones() -> N
     assert value("availability", rows) == (8, 0.5)
 
 
-def test_degradation_and_cold_starts_are_over_those_for_which_they_are_known() -> None:
+def test_degradation_and_cold_starts_are_over_all_and_unknown_where_no_request_says() -> None:
     rows = measure(
         frame(request(i, degraded=flag, cold_start=None) for i, flag in enumerate([True, False, False, None]))
     )
-    assert value("degraded_rate", rows) == (3, 1 / 3)
+    assert value("degraded_rate", rows) == (4, 0.25)
     assert value("cold_start_rate", rows) == (0, None)
