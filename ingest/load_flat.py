@@ -20,7 +20,7 @@ from ingest.store.append import add_rejects
 from ingest.store.files import reachable
 from ingest.store.flat import FlatColumn, FlatCounts, FlatMeaning
 from ingest.store.flat_source import Columns, FlatFile, read_columns, told
-from ingest.table_lines import Places, rewrite
+from ingest.table_lines import Places, rewrite, rewrite_array
 from ingest.told import Told
 from ingest.unpack import MAX_LINE_BYTES
 
@@ -57,8 +57,13 @@ class TableLoad:
             UnreadableInput: the bytes cannot be read as rows at all.
             UnusableFormat: the shape is none of a table.
         """
+        if head.shape == "json_document":
+            return self._rewritten(source, head, in_source)
         if head.shape not in KINDS:
-            raise UnusableFormat(f"{source.name} is no table: JSON lines, CSV or Parquet is needed", code="not_a_table")
+            raise UnusableFormat(
+                f"{source.name} is no table: JSON lines, an array of objects, CSV or Parquet is needed",
+                code="not_a_table",
+            )
         file = FlatFile(
             path=reachable(self.store, self.cursor, source.path),
             kind=KINDS[head.shape],
@@ -89,12 +94,17 @@ class TableLoad:
         return BulkLoad(named, counts, counts.columns or columns, meaning, self.reader)
 
     def _rewritten(self, source: Source, head: Head, in_source: Callable[[Reject], Reject]) -> Told:
-        """The same for a delimited table with bad rows: record by record into JSON lines first, each with its place."""
+        """The same, record by record into JSON lines first: an array, or a delimited table with bad rows."""
         path = self.store.scratch / f"table-{self.upload_id}.jsonl"
         places = Places()
         try:
             with source.open() as stream, path.open("wb") as out:
-                refused = [in_source(reject) for reject in rewrite(stream, head.columns, head.delimiter, out, places)]
+                records = (
+                    rewrite_array(source, out, places)
+                    if head.shape == "json_document"
+                    else rewrite(stream, head.columns, head.delimiter, out, places)
+                )
+                refused = [in_source(reject) for reject in records]
             file = FlatFile(path=str(path.resolve()), kind="json", longest_line=MAX_LINE_BYTES)
             bulk_load = self._bulk(source, head, file)
             rejects = list(refused)

@@ -1,6 +1,7 @@
-"""A delimited table, rewritten record by record as JSON lines, where the bulk reader met rows it does not take.
+"""Tables that the bulk reader does not take as they are, rewritten record by record as JSON lines.
 
-Input: a stream of the table. Output: JSON lines of the sound records, their places, and a Reject for every other.
+Input: a delimited table with bad rows, or a JSON array of objects. Output: JSON lines of the sound records, their
+places, and a Reject for every other.
 One bad line costs no neighbor: a quote that never ends, or that makes a record of the wrong width out of several
 lines, spoils its own line alone.
 """
@@ -18,6 +19,8 @@ from typing import IO
 import msgspec
 
 from ingest.errors import Reject
+from ingest.formats.contract import RawReject, Source
+from ingest.formats.json_rows import json_rows
 from ingest.lines import head_of, numbered_lines
 from ingest.unpack import MAX_LINE_BYTES
 
@@ -35,10 +38,24 @@ class Places:
     def rejects(self, stream: IO[bytes], refused: Iterable[tuple[int, str]]) -> Iterator[Reject]:
         """The refused records, ascending by number, with their place in the source that `stream` reads."""
         lines = numbered_lines(stream)
+        number, offset, data = 0, 0, b""
         for record, reason in refused:
-            wanted = self.lines[record - 1]
-            data = next((data for number, _, data in lines if number == wanted), b"")
-            yield Reject(wanted, self.offsets[record - 1], reason, head_of(data))
+            wanted, at = self.lines[record - 1], self.offsets[record - 1]
+            while number < wanted and (line := next(lines, None)) is not None:
+                number, offset, data = line
+            yield Reject(wanted, at, reason, head_of(data[at - offset :]))
+
+
+def rewrite_array(source: Source, out: IO[bytes], places: Places) -> Iterator[Reject]:
+    """Writes the objects of a JSON array, one a line, and yields a Reject for everything else."""
+    encode = msgspec.json.Encoder().encode
+    for row in json_rows(source):
+        if isinstance(row, RawReject):
+            yield Reject(row.line, row.offset, row.reason, row.head)
+            continue
+        out.write(encode(row.value) + b"\n")
+        places.lines.append(row.line)
+        places.offsets.append(row.offset)
 
 
 Line = tuple[int, int, bytes]  # number, byte offset, bytes

@@ -90,7 +90,8 @@ def without_unit(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def sniff(head: Head) -> float:
     """A table is one of requests if it has tokens or durations, and a time, an id or a model."""
-    if head.shape not in ("json_lines", "csv", "parquet"):
+    is_array = head.shape == "json_document" and head.data.lstrip()[:1] == b"["
+    if head.shape not in ("json_lines", "csv", "parquet") and not is_array:
         return 0.0
     names = head.columns or tuple(sorted({key.split(".")[0] for key in head.keys}))
     found = {column.column for column in columns(Head(head.name, head.shape, b"", columns=names))}
@@ -106,7 +107,7 @@ def _is_request(found: Names[str, str]) -> bool:
 FORMAT = Format(
     name="flat",
     title="Request table",
-    says="one request per row as JSON lines, CSV or Parquet; columns by name or by a mapping file",
+    says="one request per row as JSON lines, a JSON array, CSV or Parquet; columns by name or by a mapping file",
     sniff=sniff,
     reader=FlatReader(columns),
 )

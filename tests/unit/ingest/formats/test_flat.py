@@ -351,6 +351,17 @@ def test_a_parquet_table_is_read_in_its_own_types(tmp_path: Path) -> None:
     assert receipt.notes == ("1 value is no number (NaN or Infinity) and is read as not known",)
 
 
+@pytest.mark.parametrize("indent", [None, 2])
+def test_an_array_of_objects_is_a_table(tmp_path: Path, indent: int | None) -> None:
+    rows = [{"id": f"r-{n}", "timestamp": 1772445600 + n, "input_tokens": n - 1, "e2e_ms": 5} for n in range(4)]
+    content = json.dumps(rows, indent=indent)
+    receipt, requests = load_bytes(tmp_path, content.encode(), "requests.json")
+    assert (receipt.format, counts(receipt)) == ("flat", (4, 3, 0, 1))
+    assert requests["input_tokens"].to_list() == [0, 1, 2]
+    assert places(receipt) == [(1 if indent is None else 2, content.index("{"), "negative_tokens")]
+    assert receipt.rejects[0].head[:1] == "{"
+
+
 def test_the_same_rows_in_three_containers_are_one_set_of_requests(tmp_path: Path) -> None:
     rows = [{"id": f"r-{n}", "timestamp": 1772445600 + n, "input_tokens": n, "e2e_ms": 10.5 * n + 1} for n in range(50)]
     frame = pl.DataFrame(rows)
