@@ -60,7 +60,7 @@ def costs_part(result: AnalysisResult, text: Text) -> Part:
     blocks += _unpriced(costs, text)
     if costs.drivers:
         blocks.append(_drivers(costs, text))
-    if len({day.day for day in costs.days}) > 1:
+    if len({day.day for day in costs.days if day.day != "unknown"}) > 1:
         blocks.append(_days(costs, text))
     for dimension in CUBES:
         found = [cost for cost in costs.cubes.get(dimension, []) if cost.requests]
@@ -164,7 +164,7 @@ def _drivers(costs: Costs, text: Text) -> Figure:
 
 
 def _days(costs: Costs, text: Text) -> Figure:
-    days = sorted({day.day for day in costs.days})[-MAX_DAYS:]
+    days = sorted({day.day for day in costs.days if day.day != "unknown"})[-MAX_DAYS:]  # of requests without a clock
     sums: dict[str, Decimal] = {}
     amounts: dict[tuple[str, str], Decimal] = {}
     for entry in costs.days:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 
-from analysis.result import AnalysisResult, BudgetLine, OtherCostLine
+from analysis.result import AnalysisResult, BudgetLine, DayCost, OtherCostLine
 from reports.charts.data import StackedBars, StackedColumns
 from reports.text import NBSP, Text
 from reports.view.blocks import Block, Cell, Figure, Heads, Message, Panel, Table
@@ -81,6 +81,13 @@ def test_days_stack_the_largest_scenario_at_the_bottom() -> None:
     assert isinstance(data, StackedColumns)
     assert [segment.name for segment in data.segments] == ["rag", "agent", "chat", "code", "summarise"]
     assert data.groups == ("Mon 2", "Tue 3", "Wed 4", "Thu 5", "Fri 6", "Sat 7", "Sun 8")
+
+
+def test_requests_without_a_clock_are_no_day_of_the_chart() -> None:
+    result = week()
+    undated = DayCost("unknown", "rag", "5.00")
+    figure = titled(replace(result, costs=replace(result.costs, days=[*result.costs.days, undated])), "Cost per day")
+    assert figure == titled(result, "Cost per day")
 
 
 def test_what_has_no_price_is_told_with_its_reason() -> None:
