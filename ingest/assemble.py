@@ -27,6 +27,7 @@ from ingest.store import assembly, span_batch, spans
 from ingest.store.span_columns import Learned
 from ingest.store.spans import Intake, RawRelation
 from ingest.store.watch import watched
+from ingest.unpack import Damage
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -121,8 +122,11 @@ def load_spans(  # noqa: PLR0917  # the first six are what every load has
         Cancelled: the load was ended by `cancelled`; the caller rolls back.
         UnreadableInput: the archive is damaged; the caller rolls back and loads an unpacked copy.
     """
-    with source.open() as stream:
-        start = stream.read(SAMPLE_BYTES)
+    try:
+        with source.open() as stream:
+            start = stream.read(SAMPLE_BYTES)
+    except Damage as error:
+        raise UnreadableInput(f"{source.name} cannot be read to its end: {error}") from error
     load = SpanLoad(store, cursor, source, upload_id, options)
     is_document = framing == "document" or otlp_json.is_document(start[:65_536])
     work = load.document if is_document else lambda: load.lines(start)
