@@ -41,6 +41,7 @@ MEASURES: dict[str, pl.Expr] = {  # what is summed: exact integers
     "requests": pl.col("requests"),
     "priced": pl.col("requests").filter(pl.col("unpriced_request").not_()),
     "unpriced_requests": pl.col("requests").filter(pl.col("unpriced_request")),
+    "charged": pl.col("charged"),
     "cost": pl.col("cost_pico"),
     "wasted": pl.col("cost_pico").filter(pl.col("waste").is_not_null()),
     **{name: pl.col(name) for name in TOKENS},
@@ -120,6 +121,7 @@ _KEYS: tuple[str, ...] = (
 )
 _FIGURES: tuple[str, ...] = (
     "requests",
+    "charged",  # 1 for a line whose cost is known: a row of calls may have cost and no request of its own
     "counts_unpriced",  # 1 for the first line of a request with this model and reason
     *TOKENS,
     *(f"known_{name}" for name in TOKENS),
@@ -134,6 +136,7 @@ _COLUMNS: tuple[str, ...] = ("request_key", "started_ns", "status_class", *_KEYS
 def _finish(lines: pl.LazyFrame, columns: Sequence[str]) -> pl.LazyFrame:
     return lines.with_columns(
         pl.col("sampling_rate").fill_null(1.0),
+        pl.col("unpriced_request").not_().alias("charged"),
         *(pl.col(name).is_not_null().alias(f"known_{name}") for name in TOKENS),
         *(tokens.alias(f"{m}_meter") for m, tokens in meter_tokens().items()),
     ).select(columns)

@@ -71,7 +71,7 @@ def costs(
     hours = fleet_hours(replica_hours, selection, fleet, priced)
     gpu, idle, utilization = _capacity(hours)
     shares = GpuShares(hours, lines, priced)
-    known = whole["priced"] > 0
+    known = whole["charged"] > 0
     cost = whole["cost"]
     wasted = _wasted(lines)
     closed = _closed(selection, lines)
@@ -145,7 +145,7 @@ def _together(shares: list[GpuShare]) -> GpuShare | None:
 
 
 def _row(key: Key, values: dict[str, int], by: Sequence[str], gpu: dict[Key, GpuShare]) -> CostRow:
-    priced = values["priced"] > 0
+    priced = values["charged"] > 0
     good = int(values["good"]) if "good" in values else None
     share = gpu.get(key)
 

@@ -20,7 +20,7 @@ from analysis.prices import read_prices
 from analysis.result import CostDriver, CostRow, Costs, DayCost, OtherCostLine, OtherCostPart, UnpricedLine
 from ingest.errors import ConfigError
 from ingest.selection import Selection
-from tests.support.money import ns, replica_hours, requests
+from tests.support.money import calls, ns, replica_hours, requests
 from tests.support.shared import shared
 
 USD = 10**12
@@ -99,6 +99,20 @@ def test_a_price_cut_in_the_middle_leaves_each_request_its_own_price() -> None:
         )
     ]  # fmt: skip
     assert found.notes == ["1 of 5 requests have no cost; sums lack them"]
+
+
+def test_a_model_that_served_no_last_call_still_has_its_cost() -> None:
+    inner = calls(
+        {"request_key": "r-0", "call_index": 0, "model": "m", "input_tokens": 3, "output_tokens": 0},
+        {"request_key": "r-0", "call_index": 1, "model": "n", "input_tokens": 4, "output_tokens": 0},
+    )
+    book = PriceBook((*BOOK.entries, PriceEntry("n", date(2026, 1, 1), ONE)), builtin=False)
+    ledger = keep_ledger(requests({"model": "n", "n_call_rows": 2, "input_tokens": 7, "output_tokens": 0}), inner, book)
+    found = costs(ledger.requests, None, ["model"], ledger=ledger)
+    assert [(row.by["model"], row.requests, row.cost_usd) for row in found.rows] == [
+        ("n", 1, "0.000004"),
+        ("m", 0, "0.000003"),
+    ]
 
 
 def test_a_selection_without_any_price_has_no_total() -> None:
