@@ -9,6 +9,7 @@ from analysis.result import AnalysisResult
 from reports.text import Text
 from reports.view.breach import breach_of
 from reports.view.home import home_of
+from reports.view.labels import text_for
 from reports.view.request import request_of
 from reports.view.service import HomeView, RequestView
 from reports.writers import shell
@@ -39,7 +40,7 @@ def render_breach(result: AnalysisResult, objective: str, *, lang: str = "en") -
     Raises:
         ValueError: the result has no objective of that id.
     """
-    text = Text.of(lang, result.selection.timezone)
+    text = text_for(result, lang)
     found = breach_of(result, objective, text)
     return shell.page(
         "breach.html.jinja", lang=lang, charts=found.has_charts, scripts=("report.js",), styles=("breach.css",), connect=True,

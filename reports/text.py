@@ -312,9 +312,10 @@ class Text:
 
     lang: str
     zone: ZoneInfo
+    dated: bool = False  # whether a weekday alone would not say which day is meant
 
     @classmethod
-    def of(cls, lang: str, timezone: str) -> Text:
+    def of(cls, lang: str, timezone: str, *, dated: bool = False) -> Text:
         """Text in a language, with times in a zone; a zone the machine does not know reads as UTC.
 
         Raises:
@@ -322,9 +323,9 @@ class Text:
         """
         _words(lang)
         try:
-            return cls(lang, ZoneInfo(timezone))
+            return cls(lang, ZoneInfo(timezone), dated)
         except (ZoneInfoNotFoundError, ValueError):
-            return cls(lang, ZoneInfo("UTC"))
+            return cls(lang, ZoneInfo("UTC"), dated)
 
     def say(self, sentence: str, **values: str) -> str:
         """A sentence in the language of the page, its places filled; a sentence without a translation stays English."""
@@ -366,13 +367,14 @@ class Text:
         return f"{self.day(when)} {when:%H:%M}"
 
     def span(self, start: str | None, end: str | None) -> str:
-        """Sat 12:00–16:00; over several days Sat 7 March 22:00 – Sun 8 March 02:00."""
+        """Sat 12:00–16:00, or dated; over several days Sat 7 March 22:00 – Sun 8 March 02:00."""
         if start is None or end is None:
             return UNKNOWN
         first, last = self.local(start), self.local(end)
         if last - first <= timedelta(days=1) and (last - timedelta(seconds=1)).date() == first.date():
             close = "24:00" if last.date() != first.date() else f"{last:%H:%M}"
-            return f"{self.say(DAYS[first.weekday()][:3])} {first:%H:%M}–{close}"
+            day = self.day(first) if self.dated else self.say(DAYS[first.weekday()][:3])
+            return f"{day} {first:%H:%M}–{close}"
         return f"{self.moment(start)} – {self.moment(end)}"
 
     def stretch(self, first: str, last: str) -> str:

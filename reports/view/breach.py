@@ -170,12 +170,7 @@ def _broken(findings: list[Finding], result: AnalysisResult, text: Text) -> Bloc
         if objective is None:
             continue
         worst = objective.worst
-        interval = words.share_interval(worst.interval) if worst is not None and worst.interval is not None else None
-        figure = (
-            words.share(worst.attainment, objective.target)
-            if worst is not None and objective.target is not None
-            else words.figure(worst.value if worst is not None else None, objective.unit)
-        )
+        figure, interval = _judged(worst, objective) if worst is not None else (words.UNKNOWN, None)
         rows.append(
             row(
                 text_cell(objective.id, style="code", href=f"/objectives/{objective.id}"),
@@ -195,6 +190,17 @@ def _broken(findings: list[Finding], result: AnalysisResult, text: Text) -> Bloc
         Column(text.say("Fastest burn"), number=True), Column(text.say("Explained"), number=True), Column(text.say("On a normal day too"), number=True),
     )  # fmt: skip
     return Panel(text.say("What broke"), (Table(text.say("What broke"), columns, tuple(rows), cards=True),))
+
+
+def _judged(window: WindowVerdict, objective: ObjectiveResult) -> tuple[str, str | None]:
+    """The figure of a window, a share or a value, and its interval."""
+    if objective.target is not None:
+        return words.share(window.attainment, objective.target), words.share_interval(
+            window.interval
+        ) if window.interval else None
+    return words.figure(window.value, objective.unit), words.interval_of(
+        window.interval, objective.unit
+    ) if window.interval else None
 
 
 def _over_time(objective: ObjectiveResult, result: AnalysisResult, text: Text) -> Figure | None:
@@ -269,18 +275,7 @@ def _window_table(name: str, windows: list[WindowVerdict], objective: ObjectiveR
 
 
 def _window_row(window: WindowVerdict, objective: ObjectiveResult, text: Text) -> Row:
-    figure = (
-        words.share(window.attainment, objective.target)
-        if objective.target is not None
-        else words.figure(window.value, objective.unit)
-    )
-    interval = None
-    if window.interval is not None:
-        interval = (
-            words.share_interval(window.interval)
-            if objective.target is not None
-            else words.interval_of(window.interval, objective.unit)
-        )
+    figure, interval = _judged(window, objective)
     sure = {True: text.say("sure"), False: text.say("within noise"), None: words.UNKNOWN}[window.sure]
     name = window.of or text.span(window.start, window.end)
     return row(

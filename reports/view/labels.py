@@ -19,6 +19,15 @@ VERDICTS = ("breached", "endangered", "met", "too_few", "unknown")  # the worst 
 MIN_CELL = 30  # requests below which a cell of the grid is hatched: the least that an objective is judged on
 
 
+WEEK_S = 7 * 86_400
+
+
+def text_for(result: AnalysisResult, lang: str) -> Text:
+    """How a page of a result speaks; beyond a week a weekday stands with its date."""
+    seconds = result.selection.seconds
+    return Text.of(lang, result.selection.timezone, dated=seconds is None or seconds > WEEK_S)
+
+
 def badge(text: Text, verdict: str) -> Badge:
     words = {
         "breached": text.say("Breached"),

@@ -14,6 +14,7 @@ from reports.view.costs import costs_part
 from reports.view.definitions import definitions_part
 from reports.view.distributions import distributions_part
 from reports.view.goodput import goodput_part
+from reports.view.labels import text_for
 from reports.view.lengths import lengths_part
 from reports.view.objectives import budget_part, objectives_part
 from reports.view.quality import quality_part
@@ -23,7 +24,7 @@ from reports.view.stages import stages_part
 
 def page_of(result: AnalysisResult, lang: str, *, embedded: bool = True) -> Page:
     """The report in a language; `embedded` says whether the page carries the machine-readable result."""
-    text = Text.of(lang, result.selection.timezone)
+    text = text_for(result, lang)
     exact = (
         text.say("Every figure of this page is in the embedded result, exact: the button JSON saves it.")
         if embedded

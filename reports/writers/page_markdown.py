@@ -15,7 +15,7 @@ from reports.text import Text, metric_name
 from reports.view import actions, verdict
 from reports.view.blocks import Rich
 from reports.view.distributions import streaming_word
-from reports.view.labels import badge, objective_label
+from reports.view.labels import badge, objective_label, text_for
 from reports.view.objectives import attained_words, ordered
 
 SIGNS = {"breached": "✕", "endangered": "▲", "met": "✓", "too_few": "◌", "unknown": "?"}
@@ -25,7 +25,7 @@ TOP = 5
 
 def page_markdown(result: AnalysisResult, lang: str = "en") -> bytes:
     """The report in a language, at most a few screens long."""
-    text = Text.of(lang, result.selection.timezone)
+    text = text_for(result, lang)
     lines = [f"# {_safe(verdict.title(result, text))}", "", _safe(verdict.under_title(result, text)), ""]
     if result.provenance.simulated:
         lines += [f"*{_safe(text.say('Simulated data'))}*", ""]

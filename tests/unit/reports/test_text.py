@@ -239,3 +239,8 @@ def test_chinese_sentences_keep_the_places_of_the_english_ones() -> None:
         return sorted(name for _, name, _, _ in string.Formatter().parse(sentence) if name)
 
     assert [english for english, words in chinese().items() if places(english) != places(words)] == []
+
+
+def test_beyond_a_week_a_weekday_stands_with_its_date() -> None:
+    dated = Text.of("en", "UTC", dated=True)
+    assert dated.span("2026-03-07T12:00:00Z", "2026-03-07T16:00:00Z") == "Sat 7 March 12:00–16:00"
