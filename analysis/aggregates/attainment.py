@@ -39,6 +39,7 @@ from analysis.objectives import Objective, Objectives
 from analysis.result import Interval, ObjectiveResult, WindowVerdict
 from ingest.selection import to_iso
 
+MOST_WINDOWS = 2000  # in a result: a week of five-minute windows; all of them are judged and counted
 BREACHED, MET, TOO_FEW, ENDANGERED = "breached", "met", "too_few", "endangered"
 
 
@@ -144,7 +145,7 @@ def _judge_one(case: Case, item: Objective) -> ObjectiveResult:
         interval=_interval(item, counts),
         bounds=bounds_of(counts),
         value=counts["value"] if item.per is None else (worst.value if worst else None),
-        windows=windows,
+        windows=_shown(windows),
         worst=worst,
         n_windows_judged=len(judged),
         n_windows_breached=len(breached),
@@ -252,6 +253,15 @@ def _overall_sure(verdict: str, judged: list[WindowVerdict], breached: list[Wind
     if not known or verdict not in (BREACHED, MET, ENDANGERED):
         return None
     return any(known) if verdict == BREACHED else all(known)
+
+
+def _shown(windows: list[WindowVerdict]) -> list[WindowVerdict]:
+    """All windows, or of very many the breached ones, then the judged ones, then the others, in their order."""
+    if len(windows) <= MOST_WINDOWS:
+        return windows
+    order = {BREACHED: 0, MET: 1}
+    ranked = sorted(range(len(windows)), key=lambda i: (order.get(windows[i].verdict, 2), i))
+    return [windows[i] for i in sorted(ranked[:MOST_WINDOWS])]
 
 
 def _both_sure(item: Objective, window: WindowVerdict, blocks: Interval | None) -> bool | None:

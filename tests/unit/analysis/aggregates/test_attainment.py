@@ -177,6 +177,16 @@ def test_per_gives_one_verdict_per_value_and_any_breach_is_a_breach() -> None:
     assert (found.verdict, found.value, found.worst and found.worst.of) == ("breached", 0.4, "u-1")
 
 
+def test_of_very_many_windows_the_breached_ones_are_shown_first_and_all_are_counted() -> None:
+    rows = [request(i, at_s=i * 60, ttft_ms=3000 if i == 2999 else 100, tpot_ms=1) for i in range(3000)]
+    found = result("metric: ttft, threshold: 2s, target: 50%, window: 1m, min_requests: 1", rows)
+    assert (found.n_windows_judged, found.n_windows_breached) == (0, 0)  # one request is less than one event of budget
+    found = result("metric: ttft, threshold: 2s, statistic: p50, window: 1m, min_requests: 1", rows)
+    assert (found.n_windows_judged, found.n_windows_breached, len(found.windows)) == (3000, 1, 2000)
+    assert [window.verdict for window in found.windows[-2:]] == ["met", "breached"]
+    assert found.windows[-1].start == "2026-03-04T01:59:00Z"
+
+
 def test_rates_ratios_and_volumes_have_a_threshold_alone() -> None:
     rows = answers(100, failed=2)
     rate = result("metric: error_rate, threshold: 1%", rows)
