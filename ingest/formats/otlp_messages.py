@@ -9,19 +9,28 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import msgspec
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
+from google.protobuf.message_factory import GetMessageClass
+from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1 import common_pb2
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
-from opentelemetry.proto.trace.v1.trace_pb2 import Span
+from opentelemetry.proto.resource.v1 import resource_pb2
+from opentelemetry.proto.trace.v1 import trace_pb2
 
 from ingest.errors import HEAD_CHARACTERS, UnreadableInput
 from ingest.formats.contract import RawReject, RawSpan
 from ingest.schema import NS_PER_S
 
+KNOWN_LIMIT = 100_000  # attributes kept by their bytes, some 30 MB
+NO_VALUE = ("", "")  # of an attribute without a value, which is left out
 LONGEST_NS = 24 * 3600 * NS_PER_S  # longer is the mark of an unset start
 EARLIEST_NS = 1_420_070_400 * NS_PER_S  # 2015-01-01
 
@@ -59,28 +68,61 @@ class _Body(msgspec.Struct, rename="camel"):
     resource_spans: list[_Resource] | None = None
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _JSON_BODY = msgspec.json.Decoder(_Body, strict=False)
 
 
-def read_protobuf(body: bytes) -> Iterator[RawSpan | RawReject]:
+class KnownAttributes(dict[bytes, tuple[str, str]]):
+    """Name and text of attributes by their bytes; emitters write most of them again and again (nine in ten)."""
+
+    def __missing__(self, data: bytes) -> tuple[str, str]:
+        pair = KeyValue.FromString(data)
+        kind = pair.value.WhichOneof("value")
+        told = (pair.key, _text(pair.value, kind)) if kind is not None else NO_VALUE
+        if len(self) >= KNOWN_LIMIT:
+            self.clear()
+        self[data] = told
+        return told
+
+
+def read_protobuf(body: bytes, known: KnownAttributes | None = None) -> Iterator[RawSpan | RawReject]:
     """Spans of a protobuf body; attribute values as text, lists and maps as the JSON of OTLP.
+
+    Args:
+        known: kept between the bodies of one source; None: of this body alone.
 
     Raises:
         UnreadableInput: the bytes are no such message.
     """
-    message = ExportTraceServiceRequest()
+    known = KnownAttributes() if known is None else known
     try:
-        message.ParseFromString(body)
+        message = _request_class().FromString(body)
+        for resource_spans in message.resource_spans:
+            resource = _attributes(resource_spans.resource.attributes, known)
+            for scope_spans in resource_spans.scope_spans:
+                scope = scope_spans.scope.name or None
+                for span in scope_spans.spans:
+                    yield _span(span, resource, scope, known)
     except DecodeError as error:
         raise UnreadableInput(
             f"the body is no protobuf ExportTraceServiceRequest: {error}", code="malformed_body"
         ) from error
-    for resource_spans in message.resource_spans:
-        resource = _attributes(resource_spans.resource.attributes)
-        for scope_spans in resource_spans.scope_spans:
-            scope = scope_spans.scope.name or None
-            for span in scope_spans.spans:
-                yield _span(span, resource, scope)
+
+
+@cache
+def _request_class() -> Any:
+    """ExportTraceServiceRequest whose attributes are left as bytes, for walking them costs more than parsing."""
+    pool = DescriptorPool()
+    for module in (common_pb2, resource_pb2, trace_pb2, trace_service_pb2):
+        file = FileDescriptorProto()
+        module.DESCRIPTOR.CopyToProto(file)
+        for message in file.message_type if module is not common_pb2 else ():
+            for field in (*message.field, *(inner for nested in message.nested_type for inner in nested.field)):
+                if field.type_name == f".{KeyValue.DESCRIPTOR.full_name}":
+                    field.type = FieldDescriptorProto.TYPE_BYTES
+                    field.ClearField("type_name")
+        pool.AddSerializedFile(file.SerializeToString())
+    return GetMessageClass(pool.FindMessageTypeByName(ExportTraceServiceRequest.DESCRIPTOR.full_name))
 
 
 def check_json(body: bytes) -> tuple[int, list[RawReject]]:
@@ -128,7 +170,7 @@ def reason_against(trace_id: str, span_id: str, start_ns: int, end_ns: int) -> s
     return None
 
 
-def _span(span: Span, resource: Mapping[str, str], scope: str | None) -> RawSpan | RawReject:
+def _span(span: Any, resource: Mapping[str, str], scope: str | None, known: KnownAttributes) -> RawSpan | RawReject:
     trace_id, span_id = span.trace_id.hex(), span.span_id.hex()
     reason = reason_against(trace_id, span_id, span.start_time_unix_nano, span.end_time_unix_nano)
     if reason is None and len(span.trace_id) != 16:
@@ -144,38 +186,29 @@ def _span(span: Span, resource: Mapping[str, str], scope: str | None) -> RawSpan
         start_ns=span.start_time_unix_nano,
         end_ns=span.end_time_unix_nano,
         status_code=span.status.code,
-        attributes=_attributes(span.attributes),
+        attributes=_attributes(span.attributes, known),
         resource=resource,
         scope=scope,
-        events=tuple((e.name, e.time_unix_nano, _attributes(e.attributes)) for e in span.events),
+        events=tuple((e.name, e.time_unix_nano, _attributes(e.attributes, known)) for e in span.events),
         dropped_events=span.dropped_events_count,
         trace_state=span.trace_state or None,
     )
 
 
-def _attributes(pairs: Any) -> dict[str, str]:
-    found: dict[str, str] = {}
-    pair: KeyValue
-    for pair in pairs:
-        value = pair.value
-        kind = value.WhichOneof("value")
-        if kind == "string_value":
-            found[pair.key] = value.string_value
-        elif kind == "int_value":
-            found[pair.key] = str(value.int_value)
-        elif kind == "double_value":
-            found[pair.key] = repr(value.double_value)
-        elif kind == "bool_value":
-            found[pair.key] = "true" if value.bool_value else "false"
-        elif kind is not None:
-            found[pair.key] = _text(value, kind)
+def _attributes(pairs: Iterable[bytes], known: KnownAttributes) -> dict[str, str]:
+    found = dict(map(known.__getitem__, pairs))
+    found.pop(NO_VALUE[0], None)
     return found
 
 
 def _text(value: AnyValue, kind: str) -> str:
     """A value as text, told as OTLP JSON tells it: lists and maps are its arrayValue and kvlistValue."""
     told = _told(value, kind)
-    return told if isinstance(told, str) else json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+    if isinstance(told, str):
+        return told
+    if kind == "bool_value":
+        return "true" if told else "false"
+    return repr(told) if kind in ("int_value", "double_value") else _ENCODER.encode(told)
 
 
 def _told(value: AnyValue, kind: str) -> Any:

@@ -16,7 +16,7 @@ from typing import IO
 from ingest.errors import UnreadableInput
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
 from ingest.formats.json_rows import MAX_BYTES
-from ingest.formats.otlp_messages import read_protobuf
+from ingest.formats.otlp_messages import KnownAttributes, read_protobuf
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -73,6 +73,7 @@ def _varint(data: bytes, at: int) -> tuple[int | None, int]:
 
 def read(source: Source, head: Head) -> Iterator[RawRow]:
     framing = framing_of(head.data)
+    known = KnownAttributes()
     with source.open() as stream:
         for message, offset, fault in _messages(stream, framing):
             if fault:
@@ -80,7 +81,7 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
                 continue
             try:
                 body = zstd.decompress(message) if message[:4] == ZSTD_MAGIC else message
-                for row in read_protobuf(body):
+                for row in read_protobuf(body, known):
                     yield replace(row, offset=offset) if isinstance(row, RawReject) else row
             except (UnreadableInput, zstd.ZstdError):
                 yield RawReject(None, offset, "bad_value", message[:40].hex())
