@@ -15,7 +15,7 @@ from duckdb import DuckDBPyConnection
 from ingest.schema import REPLICA_HOURS
 from ingest.store import flat_rows, flat_source
 from ingest.store.flat_plan import FlatColumn, FlatMeaning, Layout
-from ingest.store.flat_source import Columns, FlatFile, relation
+from ingest.store.flat_source import RECORD, Columns, FlatFile, relation
 from ingest.store.flat_sql import Plan, fields_layer, name, text
 
 
@@ -106,11 +106,11 @@ class _Load:
 
     def _find_refused(self, plan: Plan) -> int:
         """Number of refused rows; record number and reason of each are kept until the load ends."""
-        numbered = replace(plan, relation=f"(SELECT row_number() OVER () AS rn, * FROM {plan.relation})")
+        numbered = replace(plan, relation=f"(SELECT row_number() OVER () AS {RECORD}, * FROM {plan.relation})")
         is_request = self.meaning.table == "requests"
-        select = flat_rows.rows_select(numbered, ["rn"]) if is_request else hours_select(numbered, ["rn"])
+        select = flat_rows.rows_select(numbered, [RECORD]) if is_request else hours_select(numbered, [RECORD])
         self._do(
-            f"CREATE OR REPLACE TEMP TABLE refused_rows AS SELECT rn, reason FROM ({select}) WHERE reason IS NOT NULL"
+            f"CREATE OR REPLACE TEMP TABLE refused_rows AS SELECT {RECORD} AS rn, reason FROM ({select}) WHERE reason IS NOT NULL"
         )
         return _one(self.cursor, "SELECT count(*) FROM refused_rows")
 
@@ -216,7 +216,8 @@ def row_texts(cursor: DuckDBPyConnection, file: FlatFile, numbers: Sequence[int]
         return {}
     item = relation(file, (), numbered=True)
     marks = ", ".join(str(int(number)) for number in numbers)
-    rows = cursor.execute(f"SELECT rn, CAST(to_json(t) AS VARCHAR) FROM {item} t WHERE rn IN ({marks})").fetchall()
+    sql = f"SELECT {RECORD}, CAST(to_json(t) AS VARCHAR) FROM {item} t WHERE {RECORD} IN ({marks})"
+    rows = cursor.execute(sql).fetchall()
     return {int(number): str(row) for number, row in rows}
 
 

@@ -19,6 +19,7 @@ from duckdb import DuckDBPyConnection
 from ingest.errors import UnreadableInput
 from ingest.store.flat_sql import DAY_NS, FACTOR, FIRST_NS, NO_NUMBERS, ZONED, TimeForm, name, text, words
 
+RECORD = '"# record"'  # number of a record, under a name that no source column has
 LONG_OBJECT_BYTES = 64 << 20  # the longest line that is read
 DEFAULT_OBJECT_BYTES = 16 << 20  # of the JSON reader
 _OFFSET_KINDS = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMP_NS WITH TIME ZONE")
@@ -101,9 +102,9 @@ def _json_columns(cursor: DuckDBPyConnection, file: FlatFile) -> Columns:
 
 
 def _unlike(names: Sequence[str]) -> list[str]:
-    """Names without those that differ from an earlier one in case alone: SQL knows no difference."""
+    """Names without the empty one and those that differ from an earlier one in case alone: SQL knows no difference."""
     kept: dict[str, str] = {}
-    for key in names:
+    for key in filter(None, names):
         kept.setdefault(key.lower(), key)
     return list(kept.values())
 
@@ -137,7 +138,7 @@ def relation(
 ) -> str:
     """FROM item of the given columns; `nested` are read as JSON, `natives` in their type, all others as text.
 
-    `numbered` adds `rn`, the record's number from 1.
+    `numbered` adds RECORD, the record's number from 1.
     """
     if file.kind == "json":
         types = dict.fromkeys(columns, "VARCHAR") | dict.fromkeys(nested, "JSON") | dict(natives)
@@ -150,7 +151,7 @@ def relation(
         item = _parquet(file)
     else:
         item = _csv(file, rejects_table)
-    return f"(SELECT row_number() OVER () AS rn, * FROM {item})" if numbered else item
+    return f"(SELECT row_number() OVER () AS {RECORD}, * FROM {item})" if numbered else item
 
 
 def _csv(file: FlatFile, rejects_table: str) -> str:
@@ -206,10 +207,11 @@ def attribute_sql(file: FlatFile, key: str) -> str:
 
 @dataclass(frozen=True)
 class TimeFacts:
-    """What all rows of one time column say: how many are texts, zoned, plain; epoch numbers by unit; their range."""
+    """What all rows of one time column say: how many are texts, zoned, naive, odd; epoch numbers by unit; their range."""
 
     n_texts: int
     n_zoned: int
+    n_naive: int
     n_odd: int
     n_numbers: int
     by_unit: dict[str, int]
@@ -219,9 +221,7 @@ class TimeFacts:
     def form(self, timezone: str) -> TimeForm:
         """How to read the column: the unit that most numbers fit, null if none does."""
         unit = max(self.by_unit, key=lambda key: self.by_unit[key]) if any(self.by_unit.values()) else None
-        zones: Literal["all", "none", "some"] = (
-            "all" if self.n_zoned == self.n_texts else "none" if not self.n_zoned else "some"
-        )
+        zones: Literal["all", "none", "some"] = "all" if not self.n_naive else "none" if not self.n_zoned else "some"
         return TimeForm(
             unit=unit,  # type: ignore[arg-type]
             has_numbers=self.n_numbers > 0,
@@ -258,6 +258,8 @@ def time_facts(
         selects += [
             f"count(*) FILTER ({is_text})",
             f"count(*) FILTER ({is_text} AND regexp_matches({value}, '{ZONED}'))",
+            f"count(*) FILTER ({is_text} AND NOT regexp_matches({value}, '{ZONED}') "
+            f"AND try_cast({value} AS TIMESTAMP_NS) IS NOT NULL)",
             f"count(*) FILTER ({is_text} AND try_cast({value} AS TIMESTAMPTZ_NS) IS NULL)",
             f"count(*) FILTER (isfinite({number}))",
             ends,
@@ -267,12 +269,11 @@ def time_facts(
     selects += [f"count({column})" for column in counted]
     row = cursor.execute(f"SELECT {', '.join(selects)} FROM {from_item}").fetchall()[0]
     facts = []
-    for start in range(1, 1 + 10 * len(columns), 10):
-        part = row[start : start + 10]
-        facts.append(
-            TimeFacts(part[0], part[1], part[2], part[3], dict(zip(FACTOR, part[4:8], strict=True)), part[8], part[9])
-        )
-    return int(row[0]), facts, [int(count) for count in row[1 + 10 * len(columns) :]]
+    for start in range(1, 1 + 11 * len(columns), 11):
+        part = row[start : start + 11]
+        by_unit = dict(zip(FACTOR, part[5:9], strict=True))
+        facts.append(TimeFacts(part[0], part[1], part[2], part[3], part[4], by_unit, part[9], part[10]))
+    return int(row[0]), facts, [int(count) for count in row[1 + 11 * len(columns) :]]
 
 
 def count_no_numbers(cursor: DuckDBPyConnection, from_item: str, columns: Sequence[str]) -> int:

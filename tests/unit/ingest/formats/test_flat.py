@@ -294,6 +294,40 @@ def test_one_wrong_value_in_a_column_of_numbers_costs_its_row_alone(tmp_path: Pa
     assert requests["input_tokens"].sum() == sum(range(20_000)) - 15_000
 
 
+ODD_NAMES = (
+    "rn",
+    "# record",
+    "",
+    "it's",
+    'q"x',
+    "a.b",
+    "x;y",
+    "x\ny",
+    "😀",
+    "\\",
+    "v0",
+    "is_empty",
+    "$.x",
+    "select",
+    "MODEL",
+)
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_a_column_may_have_any_name(tmp_path: Path, name: str) -> None:
+    row = {"request_id": "r-1", "start_time": "2026-03-02T10:00:00Z", "model": "m", "input_tokens": 1}
+    receipt, requests = load_bytes(tmp_path, lines(row | {name: "x"}, row | {"input_tokens": -1}))
+    assert (counts(receipt), places(receipt)[0][::2]) == ((2, 1, 0, 1), (2, "negative_tokens"))
+    kept = {} if name in ("", "MODEL") else {name: "x"}
+    assert json.loads(requests["attributes"][0] or "{}") == kept
+
+
+def test_a_time_that_is_none_costs_its_row_and_no_note(tmp_path: Path) -> None:
+    rows = [{"start_time": start, "input_tokens": 1} for start in ("2026-03-02T10:00:00Z", "yesterday")]
+    receipt, _ = load_bytes(tmp_path, lines(*rows))
+    assert (counts(receipt), receipt.reasons, receipt.notes) == ((2, 1, 0, 1), {"bad_value": 1}, ())
+
+
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_tables_of_any_delimiter_are_one_format(tmp_path: Path, delimiter: str) -> None:
     rows = [["request_id", "start_time", "input_tokens", "user"], ["r-1", "2026-03-02T10:00:00Z", "5", '"Zoë, A"']]
