@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -165,10 +166,10 @@ def test_a_cancelled_load_leaves_nothing_but_its_upload(tmp_path: Path) -> None:
 
 def test_a_load_that_is_cancelled_while_it_reads_leaves_nothing_either(tmp_path: Path) -> None:
     (path,) = write(tmp_path, {"a.jsonl": b"".join(line(number) for number in range(200_000))})
-    asked: list[bool] = []
+    asked = itertools.count()
+    chunks = path.stat().st_size // unpack.CHUNK + 1  # asked once for each while the file is hashed
     with Store.open() as store:
-        chunks = path.stat().st_size // unpack.CHUNK + 1  # asked once for each while the file is hashed
-        receipt = load(path, store, PLAIN, cancelled=lambda: bool(asked.append(True)) or len(asked) > chunks + 1)
+        receipt = load(path, store, PLAIN, cancelled=lambda: next(asked) > chunks)
         assert receipt.state == "cancelled"
         assert [store.read(table).height for table in ("requests", "rejects", "uploads")] == [0, 0, 1]
         assert counts(load(path, store, PLAIN)) == (200_000, 200_000, 0, 0)
