@@ -16,6 +16,7 @@ import pytest
 
 from api.finance import unzipped
 from tests.support.server import client, listening, put, request_rows, tailwise
+from tests.support.shared import shared
 
 PRICES = "prices: [{model: m, from: 2026-01-01, usd_per_million_tokens: {input: 0.60, output: 1.80}}]\n"
 # 90 requests of 100 x 0.60 + 11 x 1.80 = 79.8 millionths of a dollar
@@ -118,6 +119,45 @@ def test_an_outside_validator_finds_nothing_but_the_rule_that_contradicts_itself
     )  # fmt: skip
     failed = re.findall(r"(\S+): FAIL", said.stdout + said.stderr)
     assert failed in (["InvoiceId-C-004-C"], ["InvoiceId-C-005-C"])
+
+
+@pytest.mark.parametrize(
+    ("folder", "computed", "stated"),
+    [
+        ("data/litellm-logs", "0.815874", "0.815874"),
+        ("data/langfuse-trace-export", "0.0030202", "0.003020199997"),  # sums of floats, cut to 12 digits each
+    ],
+)
+def test_computed_costs_equal_what_the_tools_themselves_wrote(
+    folder: str, computed: str, stated: str, tmp_path: Path
+) -> None:
+    ran = tailwise("report", shared(folder), "-o", "r.html", "--json", "r.json", folder=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads((tmp_path / "r.json").read_text())["costs"]
+    assert (found["total_usd"], found["source_stated_usd"], found["unpriced_requests"]) == (computed, stated, 0)
+
+
+def test_both_forms_of_the_simulators_sample_cost_the_same(tmp_path: Path) -> None:
+    sample = shared("incidents/sample/healthy")
+    prices = json.loads((sample / "prices.json").read_text())["models"]
+    entries = [
+        f"  - {{model: {name}, from: 2026-01-01, usd_per_million_tokens: {{input: {p['input']}, "
+        f"cached_input: {p['cached_input']}, output: {p['output']}}}}}\n"
+        for name, p in prices.items()
+    ]
+    (tmp_path / "prices.yaml").write_text("prices:\n" + "".join(entries))
+    found = []
+    for form in ("requests.jsonl.gz", "traces.otlp.jsonl.gz"):
+        inputs = [sample / form, sample / "replica_hours.jsonl", sample / "run.json"]
+        ran = tailwise(
+            "report", *inputs, "--prices", "prices.yaml", "-o", "r.html", "--json", "r.json", folder=tmp_path
+        )
+        assert ran.returncode == 0, ran.stderr
+        costs = json.loads((tmp_path / "r.json").read_text())["costs"]
+        shown = [{k: v for k, v in row.items() if not k.startswith("gpu_")} for row in costs["cubes"]["user"]]
+        found.append((costs["total_usd"], costs["wasted"], costs["drivers"], costs["idle_usd"], shown))
+    assert found[0] == found[1]
+    assert (found[0][0], found[0][3]) == ("43.08054797546", "1.170144444445")
 
 
 def test_our_own_bundle_as_a_bill_equals_the_ledger(folder: Path) -> None:
