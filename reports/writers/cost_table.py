@@ -17,7 +17,7 @@ from analysis.errors import TooManyRows
 from analysis.result import Costs
 
 KINDS = ("csv", "parquet", "xlsx")
-AMOUNTS = ("cost_usd", "wasted_usd")
+AMOUNTS = ("cost_usd", "wasted_usd", "cost_per_1k_good_usd", "gpu_used_usd", "gpu_usd")
 COUNTS = (
     "requests",
     "good_requests",

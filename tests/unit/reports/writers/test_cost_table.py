@@ -27,7 +27,8 @@ def table(*rows: CostRow, by: tuple[str, ...] = ("user",)) -> Costs:
 
 
 def row(user: str | None, cost: str | None, **more: str) -> CostRow:
-    return CostRow({"user": user, **more}, 2, 12_000, 4_000, 600, None, cost, 0, "0")
+    tokens = (12_000, 4_000, 600, None)
+    return CostRow({"user": user, **more}, 2, *tokens, cost, 0, "0", gpu_used_usd="1.5", gpu_usd="2")
 
 
 def test_csv_says_amounts_as_the_result_does_and_leaves_the_unknown_empty() -> None:
@@ -36,10 +37,10 @@ def test_csv_says_amounts_as_the_result_does_and_leaves_the_unknown_empty() -> N
     )
     assert data.decode() == (
         "user,requests,good_requests,unpriced_requests,input_tokens,cached_input_tokens,output_tokens,reasoning_tokens,"
-        "cost_usd,wasted_usd\n"
-        "u-1,2,,0,12000,4000,600,,0.00648,0\n"
-        ",2,,0,12000,4000,600,,,0\n"
-        '"",2,,0,12000,4000,600,,12345678901234567890.000000000001,0\n'
+        "cost_usd,wasted_usd,cost_per_1k_good_usd,gpu_used_usd,gpu_usd\n"
+        "u-1,2,,0,12000,4000,600,,0.00648,0,,1.5,2\n"
+        ",2,,0,12000,4000,600,,,0,,1.5,2\n"
+        '"",2,,0,12000,4000,600,,12345678901234567890.000000000001,0,,1.5,2\n'
     )
 
 
