@@ -1,0 +1,81 @@
+"""Random trees of spans: stages are never negative and sum to the request's length, in whatever order spans come."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.schema import STAGES
+from tests.support.otlp import Json, load, request, rows, span, store_for, write_lines
+
+KINDS: tuple[tuple[str, Json], ...] = (
+    ("agent", {"gen_ai.operation.name": "invoke_agent"}),
+    ("execute_tool x", {"gen_ai.operation.name": "execute_tool"}),
+    ("retrieval", {"gen_ai.operation.name": "retrieval"}),
+    ("chat", {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 9, "gen_ai.usage.output_tokens": 4}),
+    ("GET", {}),
+    ("gateway.admit", {}),
+    ("guardrail", {}),
+)
+
+
+def random_trace(number: int, draw: random.Random) -> list[Json]:
+    """A tree of up to twelve spans that may overlap, outlast their parents, or have none."""
+    spans: list[Json] = []
+    for i in range(draw.randint(1, 12)):
+        name, told = draw.choice(KINDS) if i else KINDS[3 if draw.random() < 0.3 else 0]
+        told = dict(told)
+        start = round(draw.uniform(0, 8), 3)
+        length = round(draw.expovariate(0.5), 3)
+        if name == "chat" and draw.random() < 0.5:
+            told |= {"gen_ai.response.time_to_first_chunk": round(draw.uniform(0, 3), 3)}
+        if name == "chat" and draw.random() < 0.4:
+            name = "llm_request"
+            told = {
+                "gen_ai.latency.e2e": length,
+                "gen_ai.latency.time_in_queue": round(draw.uniform(-0.1, 1), 3),
+                "gen_ai.latency.time_in_model_prefill": round(draw.uniform(0, 1), 3),
+                "gen_ai.latency.time_in_model_decode": round(draw.uniform(0, 3), 3),
+                "gen_ai.usage.completion_tokens": 4,
+            }
+        parent = f"n{draw.randrange(i)}" if i and draw.random() < 0.9 else ("gone" if i else "")
+        spans.append(
+            span(name, start, start + length, span_id=f"n{i}", parent=parent, trace=f"r{number}", attributes=told)
+        )
+    return spans
+
+
+def lengths(row: dict[str, Any]) -> list[int]:
+    return [row[f"{stage}_ns"] for stage in STAGES if row[f"{stage}_ns"] is not None]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_stages_of_random_trees_are_never_negative_and_sum_to_the_length(seed: int, tmp_path: Path) -> None:
+    draw = random.Random(seed)
+    spans = [told for number in range(150) for told in random_trace(number, draw)]
+    with store_for(tmp_path) as store:
+        load(store, write_lines(tmp_path / "t.jsonl", [request([told]) for told in spans]))
+        found = rows(store)
+    assert len(found) > 100
+    for row in found.values():
+        assert min(lengths(row)) >= 0
+        # parts of an engine may exceed its total by 2 % + 1 ms: other clocks
+        assert row["e2e_ns"] <= sum(lengths(row)) <= row["e2e_ns"] * 1.02 + 1_000_000 * max(1, row["llm_calls"])
+
+
+def test_the_order_of_spans_and_the_cut_into_uploads_change_no_row(tmp_path: Path) -> None:
+    draw = random.Random(7)
+    spans = [told for number in range(60) for told in random_trace(number, draw)]
+    found: list[dict[str, Json]] = []
+    for turn in range(3):
+        draw.shuffle(spans)
+        parts = [spans] if turn == 0 else [spans[i::turn] for i in range(turn)]
+        with store_for(tmp_path) as store:
+            for number, part in enumerate(parts):
+                path = write_lines(tmp_path / f"{turn}-{number}.jsonl", [request([told]) for told in part])
+                load(store, path, f"u{number}")
+            found.append({key: row | {"upload_id": ""} for key, row in rows(store).items()})
+    assert found[0] == found[1] == found[2]

@@ -1,0 +1,100 @@
+"""Documents cut into lines, and what is recognized."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ingest.errors import Reject
+from ingest.formats import otlp_json
+from ingest.formats.otlp_json import FORMAT, Piece, is_document, pieces
+from ingest.sniff import head_of
+from tests.support.otlp import request, span
+
+
+def texts(data: bytes) -> list[object]:
+    return [json.loads(piece.text) if isinstance(piece, Piece) else piece.reason for piece in pieces(data)]
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b'{"resourceSpans":[]}', False),
+        (b'{"resourceSpans":[]}\n{"resourceSpans":[]}', False),
+        (b'{"resourceSpans":[]}{"resourceSpans":[]}', True),
+        (b'{\n "resourceSpans":[]}', True),
+        (b'[{"resourceSpans":[]}]', True),
+        (b'\xef\xbb\xbf  {"resourceSpans":[{"a":"' + b"x" * 100, False),
+    ],
+)
+def test_a_document_is_told_by_its_layout(data: bytes, expected: bool) -> None:
+    assert is_document(data) is expected
+
+
+def test_each_entry_of_resource_spans_is_a_line_with_its_place() -> None:
+    data = b'{\n "resourceSpans": [\n  {"a": 1},\n  {"b":\n 2}\n ]\n}'
+    found = [piece for piece in pieces(data) if isinstance(piece, Piece)]
+    assert [(json.loads(piece.text), piece.line) for piece in found] == [
+        ({"resourceSpans": [{"a": 1}]}, 3),
+        ({"resourceSpans": [{"b": 2}]}, 4),
+    ]
+    assert [data[piece.offset : piece.offset + 1] for piece in found] == [b"{", b"{"]
+    assert all(b"\n" not in piece.text for piece in found)
+
+
+def test_other_signals_and_foreign_documents_keep_their_place() -> None:
+    data = b'{"resourceMetrics":[{"x":1}]}{"other":2}{"resource_spans":[{"y":1}]}'
+    assert texts(data) == [{"resourceMetrics": []}, {"other": 2}, {"resource_spans": [{"y": 1}]}]
+
+
+def test_a_torn_entry_gives_its_whole_spans_with_resource_and_scope() -> None:
+    text = json.dumps(request([span("a", span_id="a"), span("b", span_id="b")], "scope-1")).encode()
+    found = texts(text[: text.rindex(b'"name"')])
+    assert found[-1] == "torn_line"
+    (entry,) = found[0]["resourceSpans"]  # type: ignore[index]
+    assert entry["resource"]["attributes"][0]["key"] == "service.name"
+    assert [(scope["scope"]["name"], len(scope["spans"])) for scope in entry["scopeSpans"]] == [("scope-1", 1)]
+
+
+def test_a_long_entry_becomes_several_without_losing_or_repeating_a_span(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(otlp_json, "MAX_PIECE_BYTES", 1500)
+    document = request([span(f"s{i}", span_id=f"s{i}") for i in range(10)], "one")
+    document["resourceSpans"][0]["scopeSpans"] += request([span("t", span_id="t")], "two")["resourceSpans"][0][
+        "scopeSpans"
+    ]
+    found = [json.loads(piece.text) for piece in pieces(json.dumps(document).encode()) if isinstance(piece, Piece)]
+    assert len(found) > 2
+    names = [
+        (scope["scope"]["name"], told["name"])
+        for line in found
+        for scope in line["resourceSpans"][0]["scopeSpans"]
+        for told in scope["spans"]
+    ]
+    assert names == [*(("one", f"s{i}") for i in range(10)), ("two", "t")]
+    assert all(line["resourceSpans"][0]["resource"]["attributes"] for line in found)
+
+
+def test_a_bracket_too_many_is_one_reject() -> None:
+    assert list(pieces(b'{"a":1}}')) == [
+        Piece(b'{"a":1}', 1, 0),
+        Reject(1, 7, "invalid_json", "}"),
+    ]
+
+
+def test_braces_within_text_are_no_brackets() -> None:
+    assert texts(b'{"resourceSpans":[{"a":"}]{\\""}]}') == [{"resourceSpans": [{"a": '}]{"'}]}]
+
+
+@pytest.mark.parametrize(
+    ("data", "is_mine"),
+    [
+        (b'{"resourceSpans":[{"resource":{}}]}\n', True),
+        (b'{"resource_spans":[]}\n', True),
+        (b'{"resourceMetrics":[]}\n', True),
+        (b'{"id":1,"timestamp":2}\n', False),
+        (b"a,b\n1,2\n", False),
+    ],
+)
+def test_the_format_is_told_by_its_keys(data: bytes, is_mine: bool) -> None:
+    assert (FORMAT.sniff(head_of("x", data)) > 0.5) is is_mine
