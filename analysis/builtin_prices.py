@@ -11,7 +11,7 @@ import hashlib
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from analysis.money import per_token
@@ -57,7 +57,7 @@ def title() -> str:
     return f"genai-prices {genai_prices.__version__}"
 
 
-@cache
+@lru_cache(maxsize=65_536)  # names come from outside: a bound keeps hostile ones from filling the memory
 def look_up(provider: str | None, model: str, day: date | None, tier: str | None) -> BuiltinPrice | None:
     """Prices of a model on a day (its newest without a day), or None if the book does not know it."""
     from genai_prices import Usage, calc_price

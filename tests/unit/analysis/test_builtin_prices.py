@@ -54,3 +54,19 @@ def test_a_price_that_changes_within_the_day_is_told() -> None:
     found = look_up("deepseek", "deepseek-chat", DAY, None)
     assert found is not None
     assert found.notes == ("deepseek-chat: its price changes within the day; the price of 12:00 UTC is taken",)
+
+
+def test_every_model_of_the_book_has_whole_prices_on_any_day_and_tier() -> None:
+    from genai_prices.data_snapshot import get_snapshot
+
+    odd = []
+    for provider in get_snapshot().providers:
+        for model in provider.models:
+            for day, tier in ((DAY, None), (date(2024, 1, 1), "batch"), (None, "flex")):
+                found = look_up(provider.id, model.id, day, tier)
+                steps = () if found is None else found.steps
+                if any(not isinstance(n, int) or n < 0 for step in steps for n in step.pico_per_token.values()):
+                    odd.append((provider.id, model.id))
+                if [step.above for step in steps] != sorted({step.above for step in steps}):
+                    odd.append((provider.id, model.id))
+    assert odd == []
