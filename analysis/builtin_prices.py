@@ -80,6 +80,8 @@ def look_up(provider: str | None, model: str, day: date | None, tier: str | None
         notes.append(f"{model}: tier {tier} has no price; the standard price is taken")
     if isinstance(found.model.prices, list) and any(hasattr(p.constraint, "start_time") for p in found.model.prices):
         notes.append(f"{model}: its price changes within the day; the price of 12:00 UTC is taken")
+    if getattr(found.model_price, "requests_kcount", None) is not None:
+        notes.append(f"{model}: it also charges per request, which is not in the costs (a lower bound)")
     steps = _steps(found.model_price, f"{found.provider.id}/{found.model.id}", tier if tiered else None)
     if not steps:
         return None

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from importlib.metadata import version
 
+import pytest
+
 from analysis.builtin_prices import look_up, title
+from analysis.pricebook import NoPrice, PriceBook
 
 DAY = date(2026, 11, 10)
 
@@ -70,3 +74,39 @@ def test_every_model_of_the_book_has_whole_prices_on_any_day_and_tier() -> None:
                 if [step.above for step in steps] != sorted({step.above for step in steps}):
                     odd.append((provider.id, model.id))
     assert odd == []
+
+
+def test_a_fee_per_request_is_told() -> None:
+    found = look_up("perplexity", "sonar", DAY, None)
+    assert found is not None
+    assert found.notes == ("sonar: it also charges per request, which is not in the costs (a lower bound)",)
+
+
+@pytest.mark.parametrize(
+    ("fresh", "cached", "written", "made"), [(1_000, 0, 0, 50), (850, 100, 50, 50), (299_000, 1_000, 0, 7)]
+)
+def test_costs_are_those_of_the_package_itself(fresh: int, cached: int, written: int, made: int) -> None:
+    from genai_prices import Usage, calc_price
+    from genai_prices.data_snapshot import get_snapshot
+
+    usage = Usage(
+        input_tokens=fresh + cached + written, cache_read_tokens=cached, cache_write_tokens=written, output_tokens=made
+    )
+    noon = datetime(2026, 11, 10, 12, tzinfo=UTC)
+    compared, wrong = 0, []
+    for provider in get_snapshot().providers:
+        for model in provider.models:
+            found = PriceBook().prices(provider.id, model.id, DAY)
+            if isinstance(found, NoPrice) or any("per request" in note for note in found[0].notes):
+                continue
+            price = [step for step in found if step.above < fresh + cached + written][-1]
+            if price.missing:
+                continue
+            mine = fresh * price.net["input"] + cached * price.net["cached_input"]
+            mine += written * price.net["cache_write_5m"] + made * price.net["output"]
+            theirs = calc_price(usage, model.id, provider_id=provider.id, genai_request_timestamp=noon).total_price
+            compared += 1
+            if abs(Decimal(mine) / 10**12 - theirs) > Decimal("0.0000000000005") * (fresh + cached + written + made):
+                wrong.append((provider.id, model.id))  # by more than the rounding of a price to six decimals
+    assert wrong == []
+    assert compared > 1_500
