@@ -113,7 +113,9 @@ def _unit(kind: _Kind, other: _Kind) -> _Unit:
         cacheable=cacheable / kind.requests,
         other={m: kind.tokens[m] / kind.requests for m in DRIVERS if m not in _CACHED},
         share={m: share_of.tokens[m] / whole if whole else Fraction(0) for m in _CACHED},
-        price={m: _price(kind, m) or _price(other, m) or Fraction(0) for m in DRIVERS},
+        price={
+            m: next((p for p in (_price(kind, m), _price(other, m)) if p is not None), Fraction(0)) for m in DRIVERS
+        },
     )
 
 
