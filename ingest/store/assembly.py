@@ -46,7 +46,7 @@ def assemble_pending(cursor: duckdb.DuckDBPyConnection) -> Made:
     n_traces = _count(cursor, "SELECT count(*) FROM as_pending")
     if not n_traces:
         return Made()
-    for macro in (*span_judgement.MACROS, *assembly_who.MACROS):
+    for macro in (*assembly_tree.MACROS, *span_judgement.MACROS, *assembly_who.MACROS):
         cursor.execute(macro)
     n_spans = _source(cursor, n_traces)
     told = _told(cursor)

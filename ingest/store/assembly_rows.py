@@ -112,7 +112,7 @@ def _traits(cursor: duckdb.DuckDBPyConnection) -> None:
             FROM as_span WHERE cls = 'tool' AND NOT in_tool) WHERE before > st""")
     cursor.execute("CREATE OR REPLACE TEMP TABLE as_mark (t UBIGINT, marks BIGINT, upload_id VARCHAR)")
     if _count(cursor, "SELECT max(marks) > 0 OR min(upload_id) <> max(upload_id) FROM as_source"):
-        cursor.execute("""INSERT INTO as_mark SELECT hash(trace_id), bit_or(marks), arg_max(upload_id, row_id) FROM as_source
+        cursor.execute("""INSERT INTO as_mark SELECT trace_key(trace_id), bit_or(marks), arg_max(upload_id, row_id) FROM as_source
             WHERE trace_id IN (SELECT trace_id FROM as_wanted) GROUP BY trace_id
             HAVING bit_or(marks) > 0 OR min(upload_id) <> max(upload_id)""")
 
