@@ -304,3 +304,14 @@ def test_one_constant_id_for_every_answer_does_not_join_calls(tmp_path: Path) ->
         span("chat", 3, 5, span_id="b", parent="r", attributes=CHAT | {"gen_ai.response.id": "stub"}),
     ]
     assert one_row(tmp_path, spans)["llm_calls"] == 2
+
+
+def test_ids_that_count_never_make_one_request_of_strangers(tmp_path: Path) -> None:
+    spans = [
+        span("chat", attributes=CHAT)
+        | {"traceId": f"{'0' * 8}{i % 20:08x}{i // 20:08x}{i % 20:08x}", "spanId": f"{i:016x}"}
+        for i in range(1, 401)
+    ]
+    with store_for(tmp_path) as store:
+        load(store, write_lines(tmp_path / "t.jsonl", [request(spans)]))
+        assert len(rows(store)) == 400
