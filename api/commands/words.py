@@ -50,13 +50,15 @@ BASES = {
     "back_to_normal": "if the figures go back to what is normal",
     "remedy": "worked out for this remedy on this traffic",
 }
+BOOKKEEPING = frozenset({"request_key", "upload_id", "source", "sampling_rate", "n_call_rows", "flags", "attributes"})
 ENGINES = {"vllm": "vLLM", "sglang": "SGLang", "tensorrt_llm": "TensorRT-LLM"}
 
 
 def receipt_lines(receipt: Receipt) -> list[str]:
     """What became of a source, to the line."""
-    if receipt.state != "done":
-        return [f"{receipt.name}: {receipt.state}: {receipt.message or 'no reason was told'}"]
+    if receipt.state != "done" or receipt.format is None:
+        told = receipt.message or "no reason was told"
+        return [told if told.startswith(receipt.name) else f"{receipt.name}: {receipt.state}: {told}"]
     lines = [
         f"{receipt.name}: {receipt.format}, read {receipt.read:,} = accepted {receipt.accepted:,} "
         f"+ duplicate {receipt.duplicate:,} + rejected {receipt.rejected:,}"
@@ -196,8 +198,9 @@ def inspection_lines(inspection: Inspection) -> list[str]:
     lines[0] += titled
     if receipt.state == "done" and inspection.requests:
         lines.append(f"  makes {inspection.requests:,} requests")
-        whole = [name for name, n in inspection.filled.items() if n == inspection.requests]
-        part = [f"{name} {n / inspection.requests:.0%}" for name, n in inspection.filled.items() if name not in whole]
+        filled = {name: n for name, n in inspection.filled.items() if name not in BOOKKEEPING}
+        whole = [name for name, n in filled.items() if n == inspection.requests]
+        part = [f"{name} {n / inspection.requests:.0%}" for name, n in filled.items() if name not in whole]
         lines.extend(_wrapped(", ".join(whole), "  in every row: ", "    "))
         lines.extend(_wrapped(", ".join(part), "  in some rows: ", "    ") if part else [])
         absent = [name for name in WANTED if name not in inspection.filled]

@@ -52,6 +52,11 @@ def test_a_file_that_could_not_be_read_says_why() -> None:
     assert receipt_lines(receipt) == ["photo.png: skipped: an image, no traces"]
 
 
+def test_a_message_that_names_its_file_does_not_name_it_twice() -> None:
+    empty_file = Receipt("u-1", "a.jsonl", "done", message="a.jsonl is empty: there is nothing to read")
+    assert receipt_lines(empty_file) == ["a.jsonl is empty: there is nothing to read"]
+
+
 def test_the_head_says_what_was_analyzed() -> None:
     assert plain(head_lines(week())) == (
         "Week 10, 2026\n"
