@@ -11,7 +11,7 @@ from datetime import datetime
 
 import polars as pl
 
-from analysis.aggregates.attainment import good_objectives, judge, with_good
+from analysis.aggregates.attainment import good_objectives, judge, share_if_all_kept, with_good
 from analysis.aggregates.availability import availability
 from analysis.aggregates.cache import cache
 from analysis.aggregates.capacity import fleet_hours
@@ -117,7 +117,7 @@ def analyze(
                 objectives.settings,
                 side.hours,
                 mfu=mfu(frame, side.hours, fleet),
-                target=max((item.target for item in defining if item.target is not None), default=None),
+                target=share_if_all_kept(defining),
             ),
             roofline=[]
             if fleet is None

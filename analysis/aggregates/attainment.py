@@ -11,7 +11,9 @@ Source: design, section 6; metric definitions, sections 3, 4 and 9.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -70,9 +72,30 @@ def judge(
 
 
 def good_objectives(objectives: Objectives) -> tuple[Objective, ...]:
-    """The objectives that define a good request: the joint ones, else all with a target and a figure of a request."""
+    """The objectives that define a good request: the joint ones, else all that limit a figure of a request.
+
+    A percentile limits it as a target of the same share would, so that a failed request is not good.
+    """
     joint = tuple(item for item in objectives.items if item.joint)
-    return joint or tuple(item for item in objectives.items if item.target is not None and item.per_request)
+    limiting = (
+        replace(item, target=item.target or float(item.percentile or 0), statistic=None)
+        for item in objectives.items
+        if item.per_request and (item.target is not None or item.percentile is not None)
+    )
+    return joint or tuple(limiting)
+
+
+def share_if_all_kept(defining: tuple[Objective, ...]) -> float | None:
+    """Share of good requests that is sure if each defining objective just reaches its target; None if that is none.
+
+    Objectives on the same requests may be missed by different ones of them, so their budgets add up.
+    """
+    shares: list[float] = []
+    for where in {item.where for item in defining}:
+        budgets = [1 - (item.target or 0) for item in defining if item.where in ((), where)]
+        shares.append(1 - math.fsum(budgets))
+    lowest = min(shares, default=0.0)
+    return lowest if lowest > 0 else None
 
 
 def with_good(frame: pl.DataFrame, objectives: Objectives, until: int | None) -> pl.DataFrame:

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analysis.aggregates.attainment import judge, with_good
+from analysis.aggregates.attainment import good_objectives, judge, share_if_all_kept, with_good
 from analysis.metrics.measure import measure
 from analysis.objectives import read_objectives
 from analysis.result import Clause, ObjectiveResult, WindowVerdict
@@ -269,6 +269,28 @@ def test_good_requests_keep_every_joint_objective_that_applies() -> None:
     assert good.get_column("is_good").to_list() == [True, False, True, False, False, False]
     alone = with_good(measure(frame(rows)), read_objectives(""), None)
     assert alone.get_column("good_verdict").to_list() == ["good"] * 5 + ["excluded"]
+
+
+def test_percentiles_define_good_where_no_joint_objective_does() -> None:
+    text = "objectives:\n  - {id: a, metric: ttft, threshold: 2s, statistic: p95}\n  - {id: m, metric: cost, threshold: 1 USD, statistic: mean}\n"
+    rows = [request(1, ttft_ms=1000, tpot_ms=1), request(2, ttft_ms=3000, tpot_ms=1), request(3, status="error")]
+    good = with_good(measure(frame(rows)), read_objectives(text), None)
+    assert good.get_column("good_verdict").to_list() == ["good", "bad", "bad"]
+    assert [(item.id, item.target, item.statistic) for item in good_objectives(read_objectives(text))] == [
+        ("a", 0.95, None)
+    ]
+
+
+def test_budgets_of_objectives_on_the_same_requests_add_up() -> None:
+    def share(*items: str) -> float | None:
+        return share_if_all_kept(good_objectives(read_objectives("objectives:\n" + "\n".join(items))))
+
+    ttft, tpot = (f"  - {{id: {name}, metric: {name}, threshold: 1s, target: 95%}}" for name in ("ttft", "tpot"))
+    chat = "  - {id: chat, metric: e2e, threshold: 1s, statistic: p90, where: {scenario: chat}}"
+    assert share(ttft) == pytest.approx(0.95)
+    assert share(ttft, tpot) == pytest.approx(0.90)
+    assert share(ttft, tpot, chat) == pytest.approx(0.80)
+    assert share() is None
 
 
 def test_results_do_not_depend_on_the_order_of_rows() -> None:
