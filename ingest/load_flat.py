@@ -19,7 +19,7 @@ from ingest.store import flat as bulk
 from ingest.store.append import add_rejects
 from ingest.store.files import reachable
 from ingest.store.flat import FlatColumn, FlatCounts, FlatMeaning
-from ingest.store.flat_source import Columns, FlatFile, read_columns, told
+from ingest.store.flat_source import MAX_NAMES, Columns, FlatFile, read_columns, told
 from ingest.table_lines import Places, rewrite, rewrite_array
 from ingest.told import Told
 from ingest.unpack import MAX_LINE_BYTES
@@ -105,7 +105,7 @@ class TableLoad:
                     else rewrite(stream, head.columns, head.delimiter, out, places)
                 )
                 refused = [in_source(reject) for reject in records]
-            file = FlatFile(path=str(path.resolve()), kind="json", longest_line=MAX_LINE_BYTES)
+            file = FlatFile(str(path.resolve()), "json", delimiter=head.delimiter, longest_line=MAX_LINE_BYTES)
             bulk_load = self._bulk(source, head, file)
             rejects = list(refused)
             if bulk_load.counts.n_rejected:
@@ -228,6 +228,8 @@ def _notes(head: Head, counts: FlatCounts, meaning: FlatMeaning, reader: FlatRea
             else ("values are no numbers (NaN or Infinity) and are")
         )
         yield f"{counts.n_no_numbers} {are} read as not known"
+    if counts.columns is not None and counts.columns.has_more_names:
+        yield f"the file has more than {MAX_NAMES} names; the rarest are not read"
     for name in counts.naive_times:
         yield f'times of "{name}" without a zone are read as {meaning.timezone}'
     for name, low, high in counts.clockless:

@@ -23,10 +23,10 @@ BINARY_MAGIC: tuple[tuple[bytes, str], ...] = (  # what lies beside traces in fo
     (b"GIF8", "a GIF image"),
     (b"RIFF", "a media file"),
     (b"%PDF", "a PDF document"),
-    (b"PK\x03\x04", "a zip archive"),
+    (b"PK\x03\x04", "a zip archive; unpack it first"),
     (b"\x7fELF", "a program"),
-    (b"BZh", "a bzip2 archive"),
-    (b"\xfd7zXZ", "an xz archive"),
+    (b"BZh", "a bzip2 archive; unpack it first"),
+    (b"\xfd7zXZ", "an xz archive; unpack it first"),
 )
 MAX_DEPTH = 3  # keys deeper than this tell formats no better
 _SPACE = b" \t\r\n"

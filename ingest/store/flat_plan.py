@@ -63,6 +63,11 @@ class FlatMeaning:
     identity: tuple[str, ...] = ()
 
 
+def decimal_comma(sql: str) -> str:
+    """SQL of a number as spreadsheets write it where the semicolon parts the columns: 0,5."""
+    return f"CASE WHEN contains({sql}, ',') AND NOT contains({sql}, '.') THEN replace({sql}, ',', '.') ELSE {sql} END"
+
+
 @dataclass(frozen=True)
 class Facts:
     """What one reading of a file says: rows, forms of its times, columns that may be read as numbers."""
@@ -146,6 +151,8 @@ class Layout:
             kind = FIELDS[column.field]
             is_text = kind in ("text", "bool", "time") and key not in natives
             sql = text_sql(self._sql(key)) if is_text else self._sql(key)
+            if self.file.delimiter == ";" and kind in ("float", "duration", "money"):
+                sql = decimal_comma(sql)
             if column.prefix:
                 sql = f"{text(column.prefix)} || {sql}"
             unit = column.unit if column.unit in FACTOR else "s"

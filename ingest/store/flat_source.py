@@ -19,6 +19,7 @@ from duckdb import DuckDBPyConnection
 from ingest.errors import UnreadableInput
 from ingest.store.flat_sql import DAY_NS, FACTOR, FIRST_NS, NO_NUMBERS, ZONED, TimeForm, name, text, words
 
+MAX_NAMES = 2000  # columns of one table; a source with more has ids for names
 RECORD = '"# record"'  # number of a record, under a name that no source column has
 LONG_OBJECT_BYTES = 64 << 20  # the longest line that is read
 DEFAULT_OBJECT_BYTES = 16 << 20  # of the JSON reader
@@ -44,6 +45,7 @@ class Columns:
 
     `n_rows`: records of the file, unreadable ones included (CSV: without those the parser refused). `types`: of
     Parquet columns. `is_uniform`: all rows have the same names. `has_no_numbers`: NaN or Infinity may occur.
+    `has_more_names`: there are more names than are read; the rarest are left out.
     """
 
     n_rows: int
@@ -51,6 +53,7 @@ class Columns:
     types: dict[str, str] = field(default_factory=dict)
     is_uniform: bool = False
     has_no_numbers: bool = True
+    has_more_names: bool = False
 
 
 @contextmanager
@@ -84,20 +87,23 @@ def read_columns(cursor: DuckDBPyConnection, file: FlatFile) -> Columns:
 
 def _json_columns(cursor: DuckDBPyConnection, file: FlatFile) -> Columns:
     odd = "contains(json, 'NaN') OR contains(json, 'Infinity')"
-    shapes = cursor.execute(  # the keys of what is no object are an empty list
-        f"SELECT any_value(ks), count(*), bool_or(odd) FROM (SELECT json_keys(json) AS ks, {odd} AS odd "
-        f"FROM {_objects(file)}) GROUP BY hash(ks)"
+    cursor.execute(  # the keys of what is no object are an empty list
+        f"CREATE OR REPLACE TEMP TABLE key_lists AS SELECT any_value(ks) AS ks, count(*) AS n, bool_or(odd) AS odd "
+        f"FROM (SELECT json_keys(json) AS ks, {odd} AS odd FROM {_objects(file)}) GROUP BY hash(ks)"
     ).fetchall()
-    counts: dict[str, int] = {}
-    for keys, count, _ in shapes:
-        for key in dict.fromkeys(keys or ()):
-            counts[str(key)] = counts.get(str(key), 0) + int(count)
-    unlike = {key: counts[key] for key in _unlike(tuple(counts))}
+    lists, rows, has_odd = cursor.execute("SELECT count(*), sum(n), bool_or(odd) FROM key_lists").fetchall()[0]
+    found = cursor.execute(
+        "SELECT key, sum(n) FROM (SELECT unnest(list_distinct(ks)) AS key, n FROM key_lists) GROUP BY key "
+        f"ORDER BY sum(n) DESC, key LIMIT {MAX_NAMES + 1}"
+    ).fetchall()
+    cursor.execute("DROP TABLE key_lists").fetchall()
+    counts = {str(key): int(count) for key, count in found[:MAX_NAMES]}
     return Columns(
-        n_rows=sum(int(count) for _, count, _ in shapes),
-        counts=unlike,
-        is_uniform=len(shapes) == 1,
-        has_no_numbers=any(bool(found) for _, _, found in shapes),
+        n_rows=int(rows or 0),
+        counts={key: counts[key] for key in _unlike(tuple(counts))},
+        is_uniform=lists == 1,
+        has_no_numbers=bool(has_odd),
+        has_more_names=len(found) > MAX_NAMES,
     )
 
 

@@ -337,6 +337,21 @@ def test_tables_of_any_delimiter_are_one_format(tmp_path: Path, delimiter: str) 
     assert requests.select("request_id", "input_tokens", "user").row(0) == ("r-1", 5, "Zoë, A")
 
 
+def test_a_spreadsheet_with_decimal_commas(tmp_path: Path) -> None:
+    good = b"id;timestamp;e2e_ms;input_tokens\nr-1;1772445600;1500,5;7\nr-2;1772445600;2.5;8\n"
+    for number, content in enumerate((good, good + b"r-3;1\n")):
+        _, requests = load_bytes(tmp_path, content, f"{number}.csv")
+        assert requests["e2e_ns"].to_list() == [1_500_500_000, 2_500_000]
+
+
+def test_a_source_with_ids_for_names_is_read_as_far_as_names_go(tmp_path: Path) -> None:
+    row = {"request_id": "r", "input_tokens": 1}
+    content = lines(*(row | {f"k-{number}": 1, "request_id": f"r-{number}"} for number in range(3000)))
+    receipt, _ = load_bytes(tmp_path, content)
+    assert counts(receipt) == (3000, 3000, 0, 0)
+    assert receipt.notes == ("the file has more than 2000 names; the rarest are not read",)
+
+
 def test_refused_rows_of_a_table_have_their_true_line(tmp_path: Path) -> None:
     content = (
         b"request_id,start_time,input_tokens,note\r\n"
