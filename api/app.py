@@ -18,7 +18,8 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from api.house import open_house
-from api.middleware import BodyLimit, RateLimit, SameSite, SecurityHeaders
+from api.keys import KeyRing, keys_file
+from api.middleware import BodyLimit, Keys, RateLimit, SameSite, SecurityHeaders
 from api.problems import MEDIA_TYPE, Refused, problem, problem_of, status_of
 from api.routes import costs, docs, exports, figures, objectives, pages, probes, reports, requests, traces, uploads
 from api.settings import MIB, Settings
@@ -55,7 +56,8 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_exception_handler(Exception, _unexpected)
     app.add_middleware(BodyLimit, limit_of=lambda path: _limit(settings, path))
     app.add_middleware(RateLimit, per_s=settings.requests_per_second)
-    app.add_middleware(SameSite, host=settings.host)
+    app.add_middleware(Keys, ring=KeyRing(keys_file(settings.store)))
+    app.add_middleware(SameSite, host=settings.host, names=settings.host_names)
     app.add_middleware(SecurityHeaders)
     app.add_middleware(Measured, telemetry=telemetry)
     return app

@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from http import HTTPStatus
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.bodies import too_large
+from api.keys import OPEN_PATHS, KeyRing, key_in, may
 from api.problems import MEDIA_TYPE, Refused, problem_of
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -36,6 +37,8 @@ async def refuse(refusal: Refused, scope: Scope, send: Send) -> None:
     """Answer with the problem of a refusal."""
     body = json.dumps(problem_of(refusal, scope["path"])).encode()
     headers = [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode())]
+    if refusal.status == HTTPStatus.UNAUTHORIZED:
+        headers.append((b"www-authenticate", b'Basic realm="tailwise", charset="UTF-8"'))
     if refusal.retry_after is not None:
         headers.append((b"retry-after", str(refusal.retry_after).encode()))
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
@@ -65,12 +68,12 @@ class SameSite:
     """Refuses what another site's page sends through the reader's browser.
 
     A change must not come from another site; a server that listens on this machine alone answers to its own names
-    alone, or a page could reach it under a name of its own.
+    and to those of a proxy before it alone, or a page could reach it under a name of its own.
     """
 
-    def __init__(self, app: ASGIApp, *, host: str) -> None:
+    def __init__(self, app: ASGIApp, *, host: str, names: Iterable[str] = ()) -> None:
         self._app = app
-        self._local = host in LOOPBACK
+        self._names = LOOPBACK | set(names) if host in LOOPBACK else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = self._refusal(scope) if scope["type"] == "http" else None
@@ -83,11 +86,47 @@ class SameSite:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         name = host if host.endswith("]") else host.rsplit(":", 1)[0]
-        if self._local and name and name not in LOOPBACK:
-            return Refused(f'this server answers to localhost, not to "{name}"', status=421, code="wrong_host")
+        if self._names is not None and name and name.lower() not in self._names:
+            return Refused(
+                f'this server answers to localhost, not to "{name}"',
+                status=421,
+                code="wrong_host",
+                hint="behind a proxy, list its names in the setting names",
+            )
         site = headers.get("sec-fetch-site", "")
         if scope["method"] not in SAFE_METHODS and site in ("cross-site", "same-site"):
             return Refused("a page of another site may not change anything here", status=403, code="cross_site")
+        return None
+
+
+class Keys:
+    """Asks for a key where there are any, and refuses what its role does not allow."""
+
+    def __init__(self, app: ASGIApp, *, ring: KeyRing) -> None:
+        self._app = app
+        self._ring = ring
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = self._refusal(scope) if scope["type"] == "http" and scope["path"] not in OPEN_PATHS else None
+        if refusal is not None:
+            await refuse(refusal, scope, send)
+        else:
+            await self._app(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> Refused | None:
+        if not self._ring.listed():
+            return None
+        text = key_in(Headers(scope=scope))
+        role = self._ring.role_of(text) if text else None
+        if role is None:
+            return Refused(
+                "this server wants a key" if text is None else "the key is none of this server",
+                status=401,
+                code="no_key",
+                hint="tailwise keys add makes one; send it as Authorization: Bearer KEY",
+            )
+        if not may(role, scope["method"], scope["path"]):
+            return Refused(f"a key of role {role} may not do this", status=403, code="role")
         return None
 
 

@@ -47,7 +47,7 @@ class RemoteDesk:
 
     @classmethod
     @contextmanager
-    def open(cls, url: str, mapping: Path | None = None) -> Iterator[RemoteDesk]:
+    def open(cls, url: str, mapping: Path | None = None, key: str | None = None) -> Iterator[RemoteDesk]:
         """A desk at a server that answers; files are sent with the text of that mapping file.
 
         Raises:
@@ -55,7 +55,8 @@ class RemoteDesk:
         """
         if not url.startswith(("http://", "https://")):
             raise ConfigError(f'--server "{url}" is no URL; write http://127.0.0.1:4318')
-        with httpx2.Client(base_url=url, timeout=TIMEOUT) as client:
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        with httpx2.Client(base_url=url, timeout=TIMEOUT, headers=headers) as client:
             desk = cls(client, url, mapping)
             desk._ask("GET", "/healthz")
             yield desk

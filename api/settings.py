@@ -20,7 +20,9 @@ from ingest.errors import ConfigError
 
 PREFIX = "TAILWISE_"
 FILE_NAME = "tailwise.yaml"
-OTHER_VARIABLES = frozenset({"TAILWISE_SERVER", "TAILWISE_DEBUG"})  # of the commands, not of the service
+OTHER_VARIABLES = frozenset(
+    {"TAILWISE_SERVER", "TAILWISE_KEY", "TAILWISE_DEBUG"}
+)  # of the commands, not of the service
 
 MIB = 1024 * 1024
 GIB = 1024 * MIB
@@ -34,6 +36,7 @@ class Settings(BaseModel):
     store: Path = Field(Path("tailwise.duckdb"), description="the store's file; made if it is not there")
     host: str = Field("127.0.0.1", description="address to listen at; 0.0.0.0 for all")
     port: int = Field(4318, ge=0, le=65535, description="port to listen at; 4318 is that of OTLP over HTTP")
+    names: str = Field("", description="host names of a proxy before it, separated by commas")
     spool: Path | None = Field(None, description="folder for what is received; default beside the store")
     objectives: Path | None = Field(None, description="objectives file; default built-in objectives")
     prices: Path | None = Field(None, description="price file, before the built-in price book")
@@ -50,6 +53,10 @@ class Settings(BaseModel):
     threads: int | None = Field(None, ge=1, description="threads of a query; default one less than the cores")
     memory_limit: str = Field("4GB", pattern=r"^\d+(\.\d+)?\s?[KMGT]i?B$", description="memory of the store")
     batch_seconds: float = Field(1.0, gt=0, le=60, description="how often received spans go to the store")
+
+    @property
+    def host_names(self) -> list[str]:
+        return [name.strip().lower() for name in self.names.split(",") if name.strip()]
 
     @property
     def spool_folder(self) -> Path:

@@ -100,7 +100,7 @@ def open_desk(reading: Reading, compare_with: Sequence[str] = ()) -> Iterator[Op
         if reading.server:
             if compare_with:
                 raise ConfigError("a server compares with what it holds; give --week, or --from and --to, instead")
-            desk: Desk = stack.enter_context(RemoteDesk.open(reading.server, reading.mapping))
+            desk: Desk = stack.enter_context(RemoteDesk.open(reading.server, reading.mapping, reading.key))
         else:
             store = stack.enter_context(_open_store(reading.store, reading.paths or (), settings))
             baseline = None

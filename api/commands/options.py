@@ -46,6 +46,10 @@ class Reading:
         str | None,
         typer.Option(envvar="TAILWISE_SERVER", help="Ask the running server at this URL.", rich_help_panel=PLACE),
     ] = None
+    key: Annotated[
+        str | None,
+        typer.Option(envvar="TAILWISE_KEY", help="Key of the server, if it wants one.", rich_help_panel=PLACE),
+    ] = None
     format: Annotated[
         str | None, typer.Option(help="Format of the input; default recognized by content.", rich_help_panel=READING)
     ] = None

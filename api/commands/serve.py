@@ -14,7 +14,9 @@ from typing import Annotated
 import typer
 
 from api.commands.console import say
+from api.keys import KeyRing, keys_file
 from api.logs import configure_logs
+from api.middleware import LOOPBACK
 from api.problems import EXIT_FAILED
 from api.settings import Settings, read_settings
 from ingest.errors import StateError
@@ -59,6 +61,8 @@ def run_server(settings: Settings) -> None:
     from api.app import create_app
 
     configure_logs()
+    if settings.host not in LOOPBACK and not KeyRing(keys_file(settings.store)).listed():
+        say(f"warning: {settings.host} can be reached by others and no key is set; tailwise keys add makes one")
     listener = _listen(settings.host, settings.port)
     port = listener.getsockname()[1]
     shown = f"[{settings.host}]" if ":" in settings.host else settings.host
