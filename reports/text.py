@@ -235,11 +235,11 @@ def _plain(exact: Decimal) -> str:
 
 
 def move(value: float | None, unit: str) -> str:
-    """A change in the unit of its figure, with its sign: +0.2 s, −2.9 points for a ratio."""
+    """A change in the unit of its figure, with its sign: +0.2 s, −2.9 pp, percentage points, for a ratio."""
     if value is None:
         return UNKNOWN
     if unit == "ratio":
-        text = percent_number(value) + f"{NBSP}points"
+        text = percent_number(value) + f"{NBSP}pp"
     else:
         text = figure(value, unit)
     return f"+{text}" if value > 0 and any(digit in text for digit in "123456789") else text

@@ -196,7 +196,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Fold:
-    """A panel behind a summary; opened on paper."""
+    """A panel behind a summary; one with an anchor is opened on paper, others are left out there."""
 
     kind: ClassVar[str] = "fold"
     summary: str

@@ -63,7 +63,7 @@ def comparison_part(result: AnalysisResult, text: Text) -> Part:
     table = Table(
         name=text.say("{before} against {after}", before=before, after=after),
         caption=text.say(
-            "Mix: other lengths and scenarios. Within: the same work took longer. The two sum to the change."
+            "Mix: other lengths and scenarios. Within, beneath: the same work took longer. The two sum to the change; pp are percentage points."
         ),
         columns=(
             Column(text.say("Figure")),
@@ -71,8 +71,7 @@ def comparison_part(result: AnalysisResult, text: Text) -> Part:
             Column(after, number=True),
             Column(text.say("Change"), number=True),
             Column(text.say("95 % interval"), number=True),
-            Column(text.say("of it mix"), number=True),
-            Column(text.say("within"), number=True),
+            Column(text.say("of it mix, within"), number=True),
             Column(text.say("Reading")),
         ),
         rows=tuple(_row(change, text) for change in _in_front(comparison.changes)),
@@ -152,8 +151,10 @@ def _row(change: Change, text: Text) -> Row:
         number_cell(words.figure(change.value, change.unit), f"n {words.count(change.n)}"),
         number_cell(words.move(change.change, change.unit), relative if change.unit != "ratio" else None, style=style),
         number_cell(words.move_between(change.interval, change.unit), style="note"),
-        number_cell(words.move(change.mix, change.unit)),
-        number_cell(words.move(change.within, change.unit)),
+        number_cell(
+            words.move(change.mix, change.unit),
+            words.move(change.within, change.unit) if change.within is not None else None,
+        ),
         Cell(((Piece(reading(change.verdict, text), style),),)),
     )
 

@@ -192,12 +192,15 @@ def test_paper_has_open_details_no_bars_and_charts_within_the_sheet(browser: Bro
         queue = page.evaluate(
             "getComputedStyle(document.querySelectorAll('#p5 .barlayer .trace')[5].querySelector('path')).fill"
         )
+        page.set_viewport_size({"width": 688, "height": 900})  # 182 mm: what does not fit would shrink the whole sheet
+        across = page.evaluate("document.documentElement.scrollWidth")
         sheets = page.pdf(prefer_css_page_size=True)
     assert hidden == ["none", "none", "none", "none"]
     assert opened_actions is True
     assert ground == "rgb(255, 255, 255)"
     assert widest <= 688  # 182 mm between the margins of A4
     assert queue == "rgb(231, 119, 41)"
+    assert across == 688
     assert sheets.startswith(b"%PDF")
     assert watched.complaints == []
 

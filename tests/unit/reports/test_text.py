@@ -174,7 +174,7 @@ def test_a_limit_is_printed_as_its_owner_wrote_it(value: float | str | None, uni
     [
         (2.76, "s", "+2.76 s"),
         (-0.0042, "s/token", "−4.20 ms"),
-        (-0.029, "ratio", "−2.9 points"),
+        (-0.029, "ratio", "−2.9 pp"),
         (0.0, "s", "0 s"),
         (None, "s", "–"),
     ],

@@ -25,8 +25,8 @@ def test_a_change_shows_both_sides_its_interval_and_its_reading() -> None:
     assert [column.label for column in table.columns[:3]] == ["Figure", "Week 9", "Week 10"]
     shown = [[words(row.head), *map(words, row.cells)] for row in table.rows]
     assert shown[:2] == [
-        ["TPOT / P95", "47.0 ms / n 91,500", "51.2 ms / n 93,120", "+4.20 ms / +8.9 %", "+1.90 – +6.40 ms", "–", "–", "worse"],
-        ["chat.ttft / attainment", "99.0 % / n 52,900", "98.9 % / n 53,508", "−0.15 points", "−0.3 – −0.02 points", "+0.01 points", "−0.16 points", "worse"],
+        ["TPOT / P95", "47.0 ms / n 91,500", "51.2 ms / n 93,120", "+4.20 ms / +8.9 %", "+1.90 – +6.40 ms", "–", "worse"],
+        ["chat.ttft / attainment", "99.0 % / n 52,900", "98.9 % / n 53,508", "−0.15 pp", "−0.3 – −0.02 pp", "+0.01 pp / −0.16 pp", "worse"],
     ]  # fmt: skip
     assert [line[0] for line in shown[2:]] == [
         "TTFT / mean",
@@ -44,12 +44,12 @@ def test_every_figure_that_was_compared_stands_behind_a_fold() -> None:
     assert isinstance(fold.blocks[0], Table)
     rows = [[words(row.head), *map(words, row.cells)] for row in fold.blocks[0].rows]
     assert rows[3][0] == "TPOT / P95 at the mix before"
-    assert rows[8] == ["TTFA / mean", "– / n 0", "– / n 0", "–", "–", "–", "–", "not known"]
+    assert rows[8] == ["TTFA / mean", "– / n 0", "– / n 0", "–", "–", "–", "not known"]
 
 
 def test_the_lead_names_what_moved_beyond_noise() -> None:
     assert comparison_part(week(), EN).lead.replace(NBSP, " ") == (
-        "Beyond noise: TPOT P95 +8.9 %, chat.ttft attainment −0.15 points. A change counts only if its interval leaves out zero."
+        "Beyond noise: TPOT P95 +8.9 %, chat.ttft attainment −0.15 pp. A change counts only if its interval leaves out zero."
     )
     result = week()
     assert result.comparison is not None

@@ -122,7 +122,7 @@ def test_headline_figures_carry_counts_and_intervals() -> None:
         ("Spend at token prices", "4,079", "USD"),
         ("Data quality", "B", "good, sampled"),
     ]
-    assert shown[1][3] == ["99.96–99.98 · 35 of 113,526 failed · 1 excluded · within noise of Week 9 (+0.01 points)"]
+    assert shown[1][3] == ["99.96–99.98 · 35 of 113,526 failed · 1 excluded · within noise of Week 9 (+0.01 pp)"]
 
 
 def test_headline_figures_of_an_empty_selection_are_unknown_with_the_reason() -> None:
