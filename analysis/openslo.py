@@ -6,6 +6,7 @@ Output: entries in the form of objectives.yaml, each with the line of its SLO.
     spec.objectives[].target or targetPercent   target
     spec.objectives[].op and value              threshold, in seconds, USD, a ratio or a count as the metric has it
     spec.timeWindow[0].duration                 period; its calendar's timeZone is the time zone
+    metadata.annotations tailwise/id, /timezone the id, where it is no name of OpenSLO; the time zone
     indicator: metricSource.spec                metric, threshold or all_of, where, per, window, min_requests
 
 A metric source is understood if its spec names a metric (or all_of); a query of another system is not. Only
@@ -25,6 +26,7 @@ from analysis.metrics.metric import Better, Unit
 from ingest.documents import Entry, read_documents, scalar_text, suggestion
 
 VERSION = "openslo/v1"
+ID, TIMEZONE = "tailwise/id", "tailwise/timezone"  # annotations
 SPEC_KEYS = ("metric", "all_of", "threshold", "where", "per", "window", "min_requests", "title")
 _OPERATORS = {Better.LOWER: "lte", Better.HIGHER: "gte"}
 _MARK = re.compile(r"^apiVersion:\s*[\"']?openslo/", re.MULTILINE)
@@ -55,9 +57,9 @@ def openslo_entries(text: str, file: str) -> tuple[str, list[Entry]]:
         if kind == "SLI":
             indicators[name] = _inner(document, "spec", name)
         elif kind == "SLO":
-            slos.append(Entry(file, document.values, name))
+            slos.append(Entry(file, document.values, _annotation(document, ID) or name))
     entries = [entry for slo in slos for entry in _entries(slo, indicators)]
-    zones = {zone for slo in slos if (zone := _timezone(_inner(slo, "spec", slo.name)))}
+    zones = {zone for slo in slos if (zone := _annotation(slo, TIMEZONE) or _timezone(_inner(slo, "spec", slo.name)))}
     if len(zones) > 1:
         raise slos[-1].error(f"time windows name several time zones: {', '.join(sorted(zones))}; objectives have one")
     return (zones.pop() if zones else "UTC"), entries
@@ -164,6 +166,12 @@ def _inner(entry: Entry, key: str, name: str) -> Entry:
     if found is None:
         raise entry.error(f"{key} is missing")
     return Entry(found.file, found.values, name)
+
+
+def _annotation(document: Entry, key: str) -> str | None:
+    metadata = document.mapping("metadata")
+    annotations = metadata.mapping("annotations") if metadata is not None else None
+    return annotations.text(key) if annotations is not None else None
 
 
 def _name(document: Entry) -> str:

@@ -6,6 +6,7 @@ mean, a sum or a rate are named in a comment on top instead.
 
 from __future__ import annotations
 
+import re
 from io import StringIO
 from typing import Any
 
@@ -13,10 +14,11 @@ from ruamel.yaml import YAML
 
 from analysis.metrics.metric import Better
 from analysis.objectives import MIN_REQUESTS, Condition, Objective, Objectives
-from analysis.openslo import VERSION
+from analysis.openslo import ID, TIMEZONE, VERSION
 from analysis.thresholds import Threshold
 
 SERVICE = "llm-inference"
+NAME_CHARACTERS = 63  # that every implementation must take; an id that is no such name is kept as an annotation
 
 
 def write_openslo(objectives: Objectives) -> str:
@@ -34,22 +36,28 @@ def write_openslo(objectives: Objectives) -> str:
 
 
 def _document(item: Objective, timezone: str) -> dict[str, Any]:
-    metadata: dict[str, Any] = {"name": item.id}
+    name = re.sub(r"[^a-z0-9.-]", "-", item.id.lower())[:NAME_CHARACTERS]
+    metadata: dict[str, Any] = {"name": name}
     if item.title != item.id:
         metadata["displayName"] = item.title
+    kept = {ID: item.id} if name != item.id else {}
+    kept |= {TIMEZONE: timezone} if timezone != "UTC" else {}
+    if kept:
+        metadata["annotations"] = kept
     goal: dict[str, Any] = {"target": item.target}
     threshold = item.threshold
     constant = None if threshold is None else threshold.constant
     if constant is not None:
         goal = {"op": "lte" if item.conditions[0].metric.better is Better.LOWER else "gte", "value": constant} | goal
+    window = {} if item.period is None else {"timeWindow": [{"duration": item.period, "isRolling": True}]}
     return {
         "apiVersion": VERSION,
         "kind": "SLO",
         "metadata": metadata,
         "spec": {
             "service": SERVICE,
-            "indicator": {"metadata": {"name": f"{item.id}-sli"}, "spec": _indicator(item, constant)},
-            "timeWindow": _windows(item, timezone),
+            "indicator": {"metadata": {"name": f"{name}-sli"}, "spec": _indicator(item, constant)},
+            **window,
             "budgetingMethod": "Occurrences",
             "objectives": [goal],
         },
@@ -102,12 +110,3 @@ def _threshold(threshold: Threshold) -> str | dict[str, str]:
         key, value = part.split(": ", 1)
         table[key] = value
     return table
-
-
-def _windows(item: Objective, timezone: str) -> list[dict[str, Any]]:
-    if item.period is None:
-        return []
-    window: dict[str, Any] = {"duration": item.period, "isRolling": True}
-    if timezone != "UTC":
-        window["calendar"] = {"timeZone": timezone}
-    return [window]

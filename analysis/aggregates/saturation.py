@@ -148,6 +148,6 @@ def _says(verdict: str) -> str:
     return {
         "estimated": "Above this offered load attainment fell below the target in this selection.",
         "holds": "Attainment holds at every load seen: not enough range to tell the capacity.",
-        "below": "Attainment is below the target at every load seen, so something other than load breaks it.",
+        "below": "Attainment is below the target even at the lowest load seen, so load alone does not explain it.",
         "too_few": "No minute has judged requests.",
     }[verdict]

@@ -30,6 +30,14 @@ def test_what_is_written_is_read_back_the_same() -> None:
         assert replace(after, conditions=()) == replace(before, conditions=())
 
 
+def test_names_are_those_of_the_specification_and_ids_are_kept() -> None:
+    read = read_objectives("objectives: [{id: Chat_TTFT.p95, metric: ttft, threshold: 2s, target: 95%}]")
+    text = write_openslo(read)
+    assert "name: chat-ttft.p95\n" in text
+    assert "timeWindow" not in text
+    assert [item.id for item in read_objectives(text).items] == ["Chat_TTFT.p95"]
+
+
 def test_the_defaults_can_be_written() -> None:
     text = write_openslo(default_objectives())
     assert text.count("apiVersion: openslo/v1") == 4
