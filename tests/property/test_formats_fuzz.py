@@ -12,14 +12,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ingest.errors import REJECT_REASONS, ServiceError
+from ingest.formats.catalog import FORMATS
 from ingest.formats.contract import RawNote, RawReject, RawRequest, RawRow, RawSpan, RowReader
 from ingest.schema import CALLS, REQUESTS, STATUS_CLASSES, Column
 from ingest.sniff import read_head
 from ingest.unpack import open_source
-from tests.support.readers import DATA, ROW_FORMATS
+from tests.support.readers import DATA
 
 SAMPLES = sorted(path for folder in DATA.iterdir() if folder.is_dir() for path in folder.iterdir())
-READERS = {form.name: form.reader for form in ROW_FORMATS if isinstance(form.reader, RowReader)}
+READERS = {form.name: form.reader for form in FORMATS if isinstance(form.reader, RowReader)}
 OWN = [path for path in SAMPLES if path.parent.name in READERS]
 
 ODD: list[Any] = [
@@ -166,6 +167,6 @@ def test_many_mutated_samples_give_rows_and_rejects_only(tmp_path: Path, path: P
 def test_a_sniffer_answers_for_every_sample(path: Path) -> None:
     source = open_source(path)
     head = read_head(source)
-    scores = {form.name: form.sniff(head) for form in ROW_FORMATS}
+    scores = {form.name: form.sniff(head) for form in FORMATS}
     assert max(scores, key=lambda name: scores[name]) == path.parent.name or "summary" in path.name
     assert all(0.0 <= score <= 1.0 for score in scores.values())

@@ -6,80 +6,10 @@ import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ingest.formats import (
-    aiperf,
-    apisix,
-    azure_trace,
-    bench_serve,
-    burstgpt,
-    cloudflare,
-    dynamo,
-    envoy_ai_gateway,
-    genai_perf,
-    guidellm,
-    helicone,
-    inference_perf,
-    jaeger,
-    kong,
-    langfuse,
-    langsmith,
-    litellm,
-    llmperf,
-    mooncake,
-    nginx,
-    openai_headers,
-    openai_usage,
-    otlp_other_signals,
-    otlp_protobuf,
-    phoenix,
-    qwen_trace,
-    response_bodies,
-    sglang_requests,
-    span_objects,
-    tempo,
-    vidur,
-    zipkin,
-)
-from ingest.formats.contract import Format, Head, RawNote, RawReject, RawRequest, RawRow, RawSpan, Refusal, RowReader
+from ingest.formats.catalog import FORMATS
+from ingest.formats.contract import Head, RawNote, RawReject, RawRequest, RawRow, RawSpan, Refusal, RowReader
 from ingest.sniff import read_head, recognize
 from ingest.unpack import open_source
-
-ROW_FORMATS: tuple[Format, ...] = (
-    langfuse.FORMAT,
-    litellm.FORMAT,
-    aiperf.FORMAT,
-    aiperf.SUMMARY,
-    genai_perf.FORMAT,
-    bench_serve.FORMAT,
-    guidellm.FORMAT,
-    llmperf.FORMAT,
-    inference_perf.FORMAT,
-    inference_perf.SUMMARY,
-    response_bodies.FORMAT,
-    openai_headers.FORMAT,
-    azure_trace.FORMAT,
-    mooncake.FORMAT,
-    burstgpt.FORMAT,
-    qwen_trace.FORMAT,
-    envoy_ai_gateway.FORMAT,
-    kong.FORMAT,
-    apisix.FORMAT,
-    nginx.FORMAT,
-    cloudflare.FORMAT,
-    helicone.FORMAT,
-    vidur.FORMAT,
-    jaeger.FORMAT,
-    tempo.FORMAT,
-    zipkin.FORMAT,
-    span_objects.FORMAT,
-    otlp_protobuf.FORMAT,
-    langsmith.FORMAT,
-    phoenix.FORMAT,
-    dynamo.FORMAT,
-    sglang_requests.FORMAT,
-    openai_usage.FORMAT,
-    otlp_other_signals.FORMAT,
-)
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 
@@ -90,13 +20,13 @@ def head_of(path: Path) -> Head:
 
 def told_format(path: Path) -> str:
     """Name of the format that recognizes the file best."""
-    return recognize(head_of(path), ROW_FORMATS).name
+    return recognize(head_of(path), FORMATS).name
 
 
 def refusal(path: Path) -> str:
     """The sentence with which the file is refused."""
     head = head_of(path)
-    reader = recognize(head, ROW_FORMATS).reader
+    reader = recognize(head, FORMATS).reader
     assert isinstance(reader, Refusal)
     return reader.says(head)
 
@@ -105,7 +35,7 @@ def rows(path: Path, name: str | None = None) -> list[RawRow]:
     """All rows of a file, read as the format of that name or as the one it is recognized as."""
     source = open_source(path)
     head = read_head(source)
-    reader = recognize(head, ROW_FORMATS, name).reader
+    reader = recognize(head, FORMATS, name).reader
     assert isinstance(reader, RowReader)
     return list(reader.read(source, head))
 
