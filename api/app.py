@@ -21,7 +21,20 @@ from api.house import open_house
 from api.keys import KeyRing, keys_file
 from api.middleware import BodyLimit, Keys, RateLimit, SameSite, SecurityHeaders
 from api.problems import MEDIA_TYPE, Refused, problem, problem_of, status_of
-from api.routes import costs, docs, exports, figures, objectives, pages, probes, reports, requests, traces, uploads
+from api.routes import (
+    costs,
+    docs,
+    exports,
+    figures,
+    objectives,
+    pages,
+    probes,
+    reports,
+    requests,
+    traces,
+    upkeep,
+    uploads,
+)
 from api.settings import MIB, Settings
 from api.telemetry import Measured, Telemetry
 from ingest.errors import ServiceError
@@ -48,7 +61,20 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None,  # the built-in page loads scripts from elsewhere; routes/docs.py has one that does not
         redoc_url=None,
     )
-    for module in (traces, uploads, figures, objectives, requests, costs, exports, reports, pages, probes, docs):
+    for module in (
+        traces,
+        uploads,
+        figures,
+        objectives,
+        requests,
+        costs,
+        exports,
+        reports,
+        pages,
+        probes,
+        upkeep,
+        docs,
+    ):
         app.include_router(module.router)
     app.add_exception_handler(ServiceError, _service_error)
     app.add_exception_handler(RequestValidationError, _invalid)

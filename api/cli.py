@@ -22,7 +22,7 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells count
 
 def make_app() -> typer.Typer:
     """The commands; their rooms are imported here and not before, so that `main` can set what polars reads once."""
-    from api.commands import catalogs, costs, demo, diagnose, ingest, inspect, keys, reconcile, report, serve
+    from api.commands import catalogs, costs, demo, diagnose, ingest, inspect, keys, reconcile, report, serve, upkeep
 
     app = typer.Typer(
         name="tailwise",
@@ -44,6 +44,9 @@ def make_app() -> typer.Typer:
         catalogs.metrics,
         catalogs.rules,
         catalogs.explain,
+        upkeep.backup,
+        upkeep.restore,
+        upkeep.doctor,
     ):
         app.command()(command)
     app.add_typer(keys.keys, name="keys")

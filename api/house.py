@@ -53,6 +53,8 @@ def open_house(settings: Settings, telemetry: Telemetry) -> Iterator[House]:
     """
     folder = settings.spool_folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
+    for torn in folder.glob("backup-*"):
+        torn.unlink()
     adopted = folder / ADOPTED  # objectives that were put over HTTP hold where the operator gives none
     books = Books(settings.objectives or (adopted if adopted.is_file() else None), settings.prices, settings.fleet)
     mapping = read_mapping(settings.mapping) if settings.mapping else Mapping()

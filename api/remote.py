@@ -97,6 +97,25 @@ class RemoteDesk:
             "a server compares no bills; give its store with --store while it stands still, or the traces"
         )
 
+    def back_up(self, target: Path, tell: Tell) -> int:
+        """Bytes of the server's store written to `target`."""
+        fresh = target.with_name(f".{target.name}.part")
+        try:
+            with self._client.stream("GET", "/api/v1/backup") as said, fresh.open("wb") as out:
+                if not said.is_success:
+                    said.read()
+                    raise self._refused(said, "GET", "/api/v1/backup")
+                whole = int(said.headers.get("content-length", 0))
+                for chunk in said.iter_bytes(CHUNK):
+                    out.write(chunk)
+                    tell(out.tell(), whole)
+            fresh.replace(target)
+        except OSError as error:
+            raise ConfigError(f"{target} cannot be written: {error.strerror or error}") from error
+        finally:
+            fresh.unlink(missing_ok=True)
+        return target.stat().st_size
+
     def _load(self, file: Found, parameters: dict[str, Any]) -> Receipt:
         size = file.path.stat().st_size
         with progress(f"sending {file.name}") as tell:
@@ -146,11 +165,14 @@ class RemoteDesk:
             ) from error
         if said.is_success:
             return said
+        raise self._refused(said, method, path)
+
+    def _refused(self, said: httpx2.Response, method: str, path: str) -> ServerError:
         try:
             told = said.json()
-            raise ServerError(f"{self._url} says: {told['detail']}", code=told["code"], hint=told.get("hint"))
-        except (ValueError, KeyError) as error:
-            raise ServerError(f"{self._url} answered {said.status_code} to {method} {path}") from error
+            return ServerError(f"{self._url} says: {told['detail']}", code=told["code"], hint=told.get("hint"))
+        except (ValueError, KeyError, TypeError):
+            return ServerError(f"{self._url} answered {said.status_code} to {method} {path}")
 
 
 def _priced_there(question: Question) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Sequence
 
 from analysis.result import AnalysisResult, Costs, Finding, ObjectiveResult, Prediction, Recommendation
+from api.doctor import Check
 from ingest.errors import REJECT_REASONS
 from ingest.receipts import Inspection, Receipt
 from reports import text
@@ -340,3 +341,13 @@ def prose_lines(told: str) -> list[str]:
     for line in told.splitlines():
         lines.extend(_wrapped(line, "", " " * LABEL) or [""])
     return lines
+
+
+def check_lines(checks: Sequence[Check]) -> list[str]:
+    """What was examined: a word, the thing, what there is to say."""
+    words = {"good": "ok", "note": "note", "bad": "BAD"}
+    return [
+        line
+        for check in checks
+        for line in _wrapped(check.says, f"{words[check.state]:<5}{check.name:<{LABEL}}", " " * (LABEL + 5))
+    ]

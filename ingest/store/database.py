@@ -20,7 +20,7 @@ import duckdb
 import polars as pl
 
 from ingest import schema
-from ingest.errors import SchemaMismatch, StoreHeld, StoreTooNew, UnreadableInput
+from ingest.errors import SchemaMismatch, StateError, StoreHeld, StoreTooNew, UnreadableInput
 from ingest.schema import Column
 from ingest.selection import COLUMN_DIMENSIONS, DERIVED_DIMENSIONS, Selection
 
@@ -111,6 +111,19 @@ class Store:
                 cursor.execute("ROLLBACK")
                 raise
             cursor.execute("COMMIT")
+
+    @contextmanager
+    def settled(self) -> Iterator[Path]:
+        """The file with everything in it, while nobody writes.
+
+        Raises:
+            StateError: the store is a temporary one.
+        """
+        if self.path is None:
+            raise StateError("the store of this call is temporary; give --store FILE")
+        with self._lock, self.cursor() as cursor:
+            cursor.execute("CHECKPOINT")
+            yield self.path
 
     def append(self, table: str, rows: pl.DataFrame, cursor: duckdb.DuckDBPyConnection | None = None) -> int:
         """Number of rows appended to a table as they are; missing columns become null.

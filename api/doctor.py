@@ -1,0 +1,136 @@
+"""What is well here and what is not.
+
+Input: settings. Output: one Check per thing that tailwise needs, with what to do about it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Literal
+
+from analysis.objectives import load_objectives
+from analysis.prices import default_prices, read_prices
+from api.keys import KeyRing, keys_file
+from api.middleware import LOOPBACK
+from api.pdf import BROWSERS
+from api.settings import GIB, Settings
+from ingest.errors import ServiceError, StoreHeld
+from ingest.selection import zone_of
+from ingest.store import lists
+from ingest.store.database import Store
+
+LITTLE_DISK = 2 * GIB  # a day of traces of a busy service unpacks to about as much
+LITTLE_MEMORY = 2 * GIB
+
+State = Literal["good", "note", "bad"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    state: State
+    says: str
+
+
+def examine(settings: Settings) -> list[Check]:
+    """All checks, in the order in which a reader mends things."""
+    looks: tuple[tuple[str, Callable[[Settings], tuple[State, str]]], ...] = (
+        ("version", _version),
+        ("objectives", _objectives),
+        ("prices", _prices),
+        ("time zones", _zones),
+        ("store", _store),
+        ("spool", _spool),
+        ("disk", _disk),
+        ("memory", _memory),
+        ("keys", _keys),
+        ("browser", _browser),
+    )
+    checks = []
+    for name, look in looks:
+        try:
+            checks.append(Check(name, *look(settings)))
+        except ServiceError as error:
+            checks.append(Check(name, "bad", error.message))
+    return checks
+
+
+def _version(settings: Settings) -> tuple[State, str]:  # noqa: ARG001 - all looks take the settings
+    parts = ", ".join(f"{name} {metadata.version(name)}" for name in ("duckdb", "polars", "genai-prices"))
+    return "good", f"tailwise {metadata.version('tailwise')}; {parts}"
+
+
+def _objectives(settings: Settings) -> tuple[State, str]:
+    if settings.objectives is None:
+        return "note", "none given: the built-in ones judge (TTFT 2 s, TPOT 100 ms, availability 99 %)"
+    read = load_objectives(settings.objectives)
+    return "good", f"{settings.objectives}: {len(read.items)} objectives, zone {read.settings.timezone}"
+
+
+def _prices(settings: Settings) -> tuple[State, str]:
+    book = read_prices(settings.prices) if settings.prices else default_prices()
+    return "good", book.title
+
+
+def _zones(settings: Settings) -> tuple[State, str]:
+    zone = settings.timezone or "Europe/Berlin"
+    zone_of(zone)
+    return "good", f"{zone} is known"
+
+
+def _store(settings: Settings) -> tuple[State, str]:
+    if not settings.store.exists():
+        return "note", f"{settings.store} does not exist yet; serve and ingest make it"
+    try:
+        with Store.open(settings.store) as store:
+            rows = lists.counts(store)
+    except StoreHeld as error:
+        return "note", error.message
+    size = settings.store.stat().st_size / 1e6
+    return "good", f"{settings.store}: {size:,.1f} MB, {rows['requests']:,} requests of {rows['uploads']:,} uploads"
+
+
+def _spool(settings: Settings) -> tuple[State, str]:
+    folder = settings.spool_folder
+    if not folder.exists():
+        return "good", f"{folder}: nothing waits"
+    waiting = [path for path in folder.rglob("*") if path.is_file()]
+    aside = [path for path in waiting if path.parent.name == "set-aside"]
+    if aside:
+        return "bad", f"{len(aside)} received bodies could not be stored and lie in {aside[0].parent}; look at them"
+    size = sum(path.stat().st_size for path in waiting)
+    return "good", f"{folder}: {len(waiting)} files, {size:,} bytes"
+
+
+def _disk(settings: Settings) -> tuple[State, str]:
+    place = next(p for p in (settings.store.resolve(), *settings.store.resolve().parents) if p.exists())
+    free = shutil.disk_usage(place).free
+    return ("good" if free > LITTLE_DISK else "bad"), f"{free / 1e9:,.1f} GB free for {settings.store}"
+
+
+def _memory(settings: Settings) -> tuple[State, str]:
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    state: State = "good" if whole > LITTLE_MEMORY else "note"
+    return state, f"{whole / 1e9:,.1f} GB in this machine; the store may use {settings.memory_limit}"
+
+
+def _keys(settings: Settings) -> tuple[State, str]:
+    path: Path = keys_file(settings.store)
+    count = len(KeyRing(path).listed())
+    if count:
+        return "good", f"{count} in {path}"
+    if settings.host in LOOPBACK:
+        return "good", f"none, and {settings.host} cannot be reached from elsewhere"
+    return "bad", f"none, and {settings.host} can be reached by others; tailwise keys add NAME --role admin makes one"
+
+
+def _browser(settings: Settings) -> tuple[State, str]:  # noqa: ARG001 - all looks take the settings
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    return ("good", found) if found else ("note", "none: reports cannot be had as PDF; apt-get install chromium")
