@@ -8,13 +8,13 @@ the slice of who suffers is only the pool, so they are explained by what changed
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import polars as pl
 
 from analysis.causes import cost_causes
-from analysis.causes.candidates import cache, cold, outer, replicas, seats, speed, work
+from analysis.causes.candidates import cache, cold, memory, outer, replicas, seats, skew, speed, stalls, work
 from analysis.causes.candidates.candidate import Candidate
 from analysis.causes.goal import Goal, population
 from analysis.causes.rows import ENGINE
@@ -23,6 +23,7 @@ from analysis.causes.settings import CauseSettings
 from analysis.causes.stage import Excess, Normals, leading_stage, normals, tail_excess
 from analysis.causes.window import Interval
 
+SAME_CAUSE = {"cost_cache": "cache_lost", "cost_input": "input_growth", "cost_output": "output_growth"}
 STAGE_OF_KIND = {"failure": "error", "cancel": "client", "degraded": None, "cold": "queue"}
 
 
@@ -71,19 +72,26 @@ class Investigation:
             *replicas.candidates(scene, settings),
             *cold.candidates(scene, settings),
             *seats.candidates(scene, settings),
+            *memory.candidates(scene, settings),
+            *skew.candidates(scene, settings),
         )
+
+    @cached_property
+    def stalls(self) -> tuple[Candidate, ...]:
+        """Changes that only the longest gap between tokens shows."""
+        return () if self.scene.basis == "none" else tuple(stalls.candidates(self.scene, self.settings))
 
     @cached_property
     def normals(self) -> Normals:
         return normals(self.scene.normal, self.scene.rows)
 
     @cached_property
-    def errors(self) -> tuple[Candidate | None, float]:
-        return outer.failures(self.scene, self.settings)
+    def errors(self) -> Candidate | None:
+        return outer.failures(self.scene, outer.ERRORS, self.settings)
 
     @cached_property
     def cancels(self) -> Candidate | None:
-        return outer.failures(self.scene, self.settings, kind="cancels")[0]
+        return outer.failures(self.scene, outer.CANCELS, self.settings)
 
     def slow(self, stage: str) -> Candidate | None:
         if stage not in self._slow:
@@ -102,7 +110,8 @@ class Investigation:
         excess = None
         if goal.kind == "latency":
             excess = tail_excess(inside, normal, goal, self.settings)
-            found = self._latency(inside, excess)
+            found = self._gaps(inside) if goal.metric == "itl_max" else []
+            found = found or self._latency(inside, excess)
         elif goal.kind == "cost":
             found = self._cost(goal, inside)
         elif goal.kind == "capacity":
@@ -131,9 +140,22 @@ class Investigation:
         around = [Explanation(stage, self._outer(stage), excess.share(stage)) for stage in outer_stages]
         return around + found if leading not in ENGINE else found + around
 
+    def _gaps(self, inside: pl.DataFrame) -> list[Explanation]:
+        """For the longest gap: stalls, where no change of speed or load reaches the same requests more strongly."""
+        bad = inside.filter(pl.col("bad"))
+        scored = [(candidate, candidate.score(inside)) for candidate in self.stalls]
+        others = self.ranked(inside) if bad.height else []
+        if not scored or (others and others[0][1] >= scored[0][1]):
+            return []
+        return [
+            Explanation("decode", candidate, score)
+            for candidate, score in (*scored, *others)
+            if score >= self.settings.min_score
+        ]
+
     def _outer(self, stage: str) -> Candidate | None:
         """An outer stage's own slice; retries show as gateway time, and their cause is where the errors are."""
-        errors = self.errors[0]
+        errors = self.errors
         if stage == "gateway" and errors is not None and self._retried():
             return errors
         return self.slow(stage)
@@ -154,11 +176,14 @@ class Investigation:
             if ranked:
                 return [Explanation("client", candidate, score) for candidate, score in ranked]
             return [Explanation("client", self.cancels, 0.0)]
-        errors, capacity = self.errors
+        errors, capacity = self.errors, outer.capacity_share(self.scene)
         own = [Explanation("error", errors, 1.0)] if errors is not None and goal.kind != "cold" else []
         others = [Explanation(stage or candidate.stage, candidate, score) for candidate, score in ranked]
         if goal.kind == "failure" and own and capacity < 0.5:
             return own + others
+        if not others and not own and goal.kind == "failure":
+            refused = outer.failures(self.scene, outer.REFUSED, self.settings)
+            return [Explanation("error", refused, 1.0 if refused is not None else 0.0)]
         return (others + own) or [Explanation(stage or "error", None, 0.0)]
 
     def _cost(self, goal: Goal, inside: pl.DataFrame) -> list[Explanation]:
@@ -199,11 +224,14 @@ def agree(explained: Sequence[Explained], settings: CauseSettings) -> list[Expla
 
 def _agreeing(entry: Explained, leader: Candidate, support: float, settings: CauseSettings) -> Explained:
     found = list(entry.explanations)
-    if entry.goal.kind in ("cost", "capacity"):
-        return entry
-    if not found:
+    if not found or entry.goal.kind == "capacity":
         return entry
     top = found[0]
+    if entry.goal.kind == "cost":
+        alike = top.candidate is not None and SAME_CAUSE.get(top.candidate.id) == leader.id
+        if top.candidate is None or not alike:
+            return entry
+        return _with(entry, [replace(top, candidate=replace(top.candidate, segment=leader.segment)), *found[1:]])
     if top.candidate is None:
         replaced = Explanation(top.stage, leader, 0.0, agreed=True)
         return _with(entry, [replaced, *found[1:]])

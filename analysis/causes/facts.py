@@ -183,14 +183,25 @@ def _spike(timeouts: pl.DataFrame) -> float | None:
 def _replicas(scene: Scene) -> dict[str, Fact]:
     facts: dict[str, Fact] = {"queue_gini": None, "session_spread_growth": None, "gap_hit_loss": None}
     if scene.rows.has("replica", "queue_ns"):
-        sums = scene.inside.drop_nulls("replica").group_by("replica").agg(pl.col("t_queue").sum())["t_queue"]
-        facts["queue_gini"] = gini([number(value) for value in sums.to_list()])
+        facts["queue_gini"] = _queue_gini(scene.inside)
     if scene.rows.has("session", "replica"):
         now, before = (_spread(frame) for frame in (scene.inside, scene.normal))
         facts["session_spread_growth"] = now / before if now is not None and before else None
     if scene.rows.has("session", "cached_input_tokens"):
         facts["gap_hit_loss"] = _gap_loss(scene.inside)
     return facts
+
+
+def _queue_gini(frame: pl.DataFrame) -> float | None:
+    """Gini of the mean wait over the replicas of the pool that waited most; pools differ for reasons of their own."""
+    means = frame.drop_nulls("replica").group_by("pool", "replica").agg(wait=pl.col("t_queue").mean(), n=pl.len())
+    means = means.filter(pl.col("n") >= MIN_N)
+    totals = (
+        means.group_by("pool").agg(total=(pl.col("wait") * pl.col("n")).sum()).sort("total", "pool", descending=True)
+    )
+    if totals.height == 0:
+        return None
+    return gini([number(value) for value in means.filter(pl.col("pool") == totals["pool"][0])["wait"].to_list()])
 
 
 def gini(values: list[float]) -> float | None:

@@ -1,10 +1,12 @@
 """Stages outside the engine, failures and cancels: where their excess sits.
 
-Input: Scene. Output: candidates slow_<stage>, errors, cancels.
+Input: Scene. Output: candidates slow_<stage>, errors, cancels, refused.
 Source: for these a slice of who suffers is also where the cause is, since they do not share a queue.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -77,52 +79,65 @@ def _number(value: object) -> float:
     return float(value) if isinstance(value, (int, float)) else 0.0
 
 
-def failures(scene: Scene, settings: CauseSettings, *, kind: str = "errors") -> tuple[Candidate | None, float]:
-    """The slice of failures beyond the normal rate, and the share of them that came from a lack of capacity.
+@dataclass(frozen=True)
+class Failure:
+    """A kind of failed request: which rows, and how its candidate is called."""
 
-    A retried attempt counts as a failure of its own: a retry hides an error in the time of a successful request.
-    """
-    flag = (
-        pl.col("cancelled") if kind == "cancels" else pl.col("failed") & ~pl.col("status_class").is_in(CAPACITY_ERRORS)
-    )
-    everything = pl.col("cancelled") if kind == "cancels" else pl.col("failed")
-    total_now = int(scene.inside.select(everything.sum()).item())
-    if total_now < MIN_FAILURES:
-        return None, 0.0
-    hard = int(scene.inside.select(flag.sum()).item())
-    before = float(scene.normal.select((flag * pl.col("w")).sum()).item()) / max(scene.expected_requests, 1e-9)
-    beyond = hard - before * scene.inside.height
-    capacity = 1.0 - hard / total_now if kind == "errors" else 0.0
-    if beyond < MIN_FAILURES or beyond < 0.2 * hard:
-        return None, capacity
-    rows = scene.inside.with_columns(excess=flag.cast(pl.Float64) - before)
+    id: str
+    cause: str
+    stage: str
+    words: str
+    flag: pl.Expr
+
+
+_CAPACITY = pl.col("status_class").is_in(CAPACITY_ERRORS)
+ERRORS = Failure("errors", "failure", "error", "failed", pl.col("failed") & ~_CAPACITY)
+CANCELS = Failure("cancels", "client", "client", "were cancelled by the caller", pl.col("cancelled"))
+REFUSED = Failure("refused", "config", "error", "were refused or cut off although nobody waits longer", _CAPACITY)
+
+
+def capacity_share(scene: Scene) -> float:
+    """Share of the failures that came from a lack of room or time."""
+    counts = scene.inside.select(all=pl.col("failed").sum(), capacity=_CAPACITY.sum())
+    return int(counts["capacity"][0]) / int(counts["all"][0]) if int(counts["all"][0]) else 0.0
+
+
+def failures(scene: Scene, kind: Failure, settings: CauseSettings) -> Candidate | None:
+    """The slice of failures of a kind beyond their normal rate; None where they did not grow."""
+    count = int(scene.inside.select(kind.flag.sum()).item())
+    before = float(scene.normal.select((kind.flag * pl.col("w")).sum()).item()) / max(scene.expected_requests, 1e-9)
+    beyond = count - before * scene.inside.height
+    if beyond < MIN_FAILURES or beyond < 0.2 * count:
+        return None
+    rows = scene.inside.with_columns(excess=kind.flag.cast(pl.Float64) - before)
     dims = [name for name in FAILED_IN if name in scene.rows.dimensions] + _promoted(scene)
     found = concise_slice(rows, dims, settings)
-    return _failing(rows, found, flag, before=before, kind=kind), capacity
+    return _failing(rows, found, kind, before)
 
 
-def _failing(rows: pl.DataFrame, found: Slice, flag: pl.Expr, *, before: float, kind: str) -> Candidate:
+def _failing(rows: pl.DataFrame, found: Slice, kind: Failure, before: float) -> Candidate:
     part = rows.filter(within(found.pairs))
-    rate = float(part.select(flag.cast(pl.Float64).mean()).item() or 0.0)
+    rate = float(part.select(kind.flag.cast(pl.Float64).mean()).item() or 0.0)
     where = " and ".join(f"{name} {value}" for name, value in found.pairs) or "all traffic"
-    types = part.filter(flag)["error_type"].drop_nulls().value_counts(sort=True).head(1)
-    kind_of = str(types["error_type"][0]) if types.height else None
-    words = "cancelled by the caller" if kind == "cancels" else "failed"
+    types = (
+        part.filter(kind.flag)["error_type"]
+        .drop_nulls()
+        .value_counts(sort=True)
+        .sort("count", "error_type", descending=[True, False])
+    )
     evidence = [
-        Evidence(
-            f"share of requests that {'were ' if kind == 'cancels' else ''}{words}", rate, before, "ratio", part.height
-        ),
+        Evidence(f"share of requests that {kind.words}", rate, before, "ratio", part.height),
         Evidence("part of the excess in the segment", found.share, found.support, "ratio", found.n or rows.height),
     ]
-    if kind_of is not None:
-        evidence.append(Evidence("most frequent error", kind_of, None, "", int(types["count"][0])))
+    if types.height:
+        evidence.append(Evidence("most frequent error", str(types["error_type"][0]), None, "", int(types["count"][0])))
     return Candidate(
-        id=kind,
-        cause="client" if kind == "cancels" else "failure",
-        stage="client" if kind == "cancels" else "error",
+        id=kind.id,
+        cause=kind.cause,
+        stage=kind.stage,
         segment=found.pairs,
         reach={},
-        says=f"{rate:.1%} of {where} {'were ' if kind == 'cancels' else ''}{words} ({before:.2%} before)",
+        says=f"{rate:.1%} of {where} {kind.words} ({before:.2%} before)",
         evidence=tuple(evidence),
         facts={"failure_rate": rate, "failure_dimension": found.pairs[0][0] if found.pairs else "all"},
     )

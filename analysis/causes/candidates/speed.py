@@ -1,6 +1,6 @@
 """Speed at equal load: replicas that take longer for the same work.
 
-Input: Scene and its offered work. Output: candidates replica_slow, version_slow, engine_slow.
+Input: Scene and its offered work. Output: candidates replica_slow, version_slow, engine_slow, decode_slow.
 Source: per replica the 25th percentile of TPOT over the normal median at the same batch size, against the same figure
 of the replica in the normal, corrected for the share of its time that prefill takes: both are needed, for prefill of
 others slows decoding at an equal batch. Per request and not per count, for a least-loaded router hides a slow replica.
@@ -12,7 +12,7 @@ import polars as pl
 
 from analysis.aggregates.statistics import quantile, quantile_expr
 from analysis.causes.candidates.candidate import Candidate, named
-from analysis.causes.candidates.work import Offered
+from analysis.causes.candidates.work import LONG_PROMPT, Offered
 from analysis.causes.figures import number
 from analysis.causes.scene import Scene
 from analysis.causes.settings import CauseSettings
@@ -20,6 +20,8 @@ from analysis.result import Evidence
 
 BATCH_STEP = 1.35  # width of a batch bin, as a ratio
 PREFILL_SHARE = 0.75  # part of a replica's prefill time that its decoding loses
+NEARLY = 1.2  # a replica this slow is no healthy peer of those above the limit
+PREFILL_ALIKE = 1.15
 SHARED = ("deployment_version", "model", "region")
 
 
@@ -32,22 +34,27 @@ def candidates(scene: Scene, work: Offered, settings: CauseSettings) -> list[Can
         return []
     sick = [
         (str(name), float(ratio), int(n))
-        for name, ratio, peers, n in table.select("unit", "ratio", "peers", "n").iter_rows()
-        if ratio is not None and ratio >= settings.slow and (peers is None or ratio >= settings.slow * peers)
+        for name, ratio, n in table.select("unit", "ratio", "n").iter_rows()
+        if ratio is not None and ratio >= settings.slow
     ]
     if not sick:
         return []
     if unit == "pool":
         return [_pools(scene, sick)]
     members = _members(scene)
-    segment = _shared([name for name, _, _ in sick], members)
+    near = [str(name) for name, ratio in table.select("unit", "ratio").iter_rows() if ratio and ratio >= NEARLY]
+    segment = _shared([name for name, _, _ in sick], near, members)
     if segment is not None:
-        return [_group(segment, sick, members)]
+        return [_group(scene, segment, sick, members)]
     return [_replica(name, ratio, n, members) for name, ratio, n in sick]
 
 
 def _ratios(scene: Scene, work: Offered, unit: str) -> pl.DataFrame:
-    """Time per token at equal batch against the normal, by unit; `peers` is the median of the others of its model."""
+    """Time per token at equal batch against the unit's own normal.
+
+    Not against its peers: the correction for prefill keeps every healthy replica below 1.1 in overloads, and a fault of a
+    whole model has no healthy peers.
+    """
     usable = pl.col("ok") & (pl.col("output_tokens") > pl.col("llm_calls") + 4) & (pl.col("batch_size") > 0)
     per_token = pl.col("t_decode") / (pl.col("output_tokens") - pl.col("llm_calls"))
     step = (pl.col("batch_size").clip(lower_bound=1.0).log() / pl.lit(BATCH_STEP).log()).floor().cast(pl.Int32)
@@ -66,20 +73,14 @@ def _ratios(scene: Scene, work: Offered, unit: str) -> pl.DataFrame:
             .agg(quantile_expr(ratio, 0.25).alias(name), n=pl.len())
         )
 
-    now, before = low(inside, "now"), low(normal, "before").rename({"n": "n_before"})
-    table = now.join(before, on=["unit", "model"]).filter((pl.col("n") >= 20) & (pl.col("n_before") >= 20)).collect()
+    slow, usually = low(inside, "now"), low(normal, "before").rename({"n": "n_before"})
+    table = slow.join(usually, on=["unit", "model"]).filter((pl.col("n") >= 20) & (pl.col("n_before") >= 20)).collect()
     if table.height == 0:
-        return table.with_columns(ratio=pl.lit(None, dtype=pl.Float64), peers=pl.lit(None, dtype=pl.Float64))
-    busy_now = _prefill_share(work.inside.with_columns(w=pl.lit(1.0)), unit, scene)
-    busy_before = _prefill_share(work.normal, unit, scene)
-    table = table.with_columns(ratio=pl.col("now") / pl.col("before") * _left(busy_now) / _left(busy_before)).sort(
-        "unit"
+        return table.with_columns(ratio=pl.lit(None, dtype=pl.Float64))
+    now, before = (
+        _prefill_share(frame, unit, scene) for frame in (work.inside.with_columns(w=pl.lit(1.0)), work.normal)
     )
-    peers = []
-    for name, model in table.select("unit", "model").iter_rows():
-        others = quantile(table.filter((pl.col("model") == model) & (pl.col("unit") != name))["ratio"], 0.5)
-        peers.append(others)
-    return table.with_columns(peers=pl.Series(peers, dtype=pl.Float64))
+    return table.with_columns(ratio=pl.col("now") / pl.col("before") * _left(now) / _left(before)).sort("unit")
 
 
 def _left(busy: dict[str, float]) -> pl.Expr:
@@ -104,17 +105,22 @@ def _members(scene: Scene) -> pl.DataFrame:
     return table.join(total, on="pool").select(*columns, "size").sort("replica")
 
 
-def _shared(sick: list[str], members: pl.DataFrame) -> tuple[str, str] | None:
-    """What two or more sick replicas share and the healthy ones lack."""
+def _shared(sick: list[str], near: list[str], members: pl.DataFrame) -> tuple[tuple[str, str], ...] | None:
+    """What two or more sick replicas share and the healthy ones lack: one attribute, else model and region."""
     if len(sick) < 2:
         return None
-    ill, well = members.filter(pl.col("replica").is_in(sick)), members.filter(~pl.col("replica").is_in(sick))
-    for name in SHARED:
-        if name not in members.columns or ill[name].n_unique() != 1:
+    ill = members.filter(pl.col("replica").is_in(sick))
+    well = members.filter(~pl.col("replica").is_in([*sick, *near]))
+    for names in (*((name,) for name in SHARED), ("model", "region")):
+        if (
+            not set(names) <= set(members.columns)
+            or ill.select(names).n_unique() != 1
+            or ill.select(names).null_count().sum_horizontal()[0]
+        ):
             continue
-        value = ill[name][0]
-        if value is not None and well.filter(pl.col(name) == value).height == 0:
-            return name, str(value)
+        pairs = tuple((name, str(ill[name][0])) for name in names)
+        if well.filter(pl.all_horizontal(pl.col(name) == value for name, value in pairs)).height == 0:
+            return pairs
     return None
 
 
@@ -156,23 +162,51 @@ def _replica(name: str, ratio: float, n: int, members: pl.DataFrame) -> Candidat
     )
 
 
-def _group(segment: tuple[str, str], sick: list[tuple[str, float, int]], members: pl.DataFrame) -> Candidate:
+def _group(
+    scene: Scene, segment: tuple[tuple[str, str], ...], sick: list[tuple[str, float, int]], members: pl.DataFrame
+) -> Candidate:
+    """One fault of several replicas: a version, or an engine; decode alone, or prefill as well."""
     ratio = sorted(value for _, value, _ in sick)[len(sick) // 2]
-    kind = "version_slow" if segment[0] == "deployment_version" else "engine_slow"
+    prefill = _prefill_ratio(scene, [name for name, _, _ in sick])
+    if segment[0][0] == "deployment_version":
+        kind = "version_slow"
+    else:
+        kind = "decode_slow" if prefill is not None and prefill < PREFILL_ALIKE else "engine_slow"
+    where = " and ".join(f"{name} {value}" for name, value in segment)
+    words = ", while prefill is as before" if kind == "decode_slow" else ""
     return Candidate(
         id=kind,
         cause="performance",
         stage="decode",
-        segment=(segment,),
+        segment=segment,
         reach=_reach(sick, members),
-        says=f"{segment[0]} {segment[1]} takes {ratio:.1f} times as long per token at an equal batch"
+        says=f"{where} takes {ratio:.1f} times as long per token at an equal batch{words}"
         f" ({named([name for name, _, _ in sick])})",
-        evidence=_evidence(sick),
-        direct=(segment,),
+        evidence=(
+            *_evidence(sick),
+            Evidence("prefill time per uncached token against the normal", prefill, 1.0, "ratio"),
+        ),
+        direct=segment,
         direct_multiplier=ratio,
-        facts={"slow_ratio": ratio, "slow_replicas": float(len(sick))},
+        facts={
+            "slow_ratio": ratio,
+            "slow_replicas": float(len(sick)),
+            **({"prefill_speed_ratio": prefill} if prefill else {}),
+        },
         prefers=("decode", "prefill"),
     )
+
+
+def _prefill_ratio(scene: Scene, names: list[str]) -> float | None:
+    """Time per uncached prompt token of these replicas, its low quantile, against the normal."""
+    if not scene.rows.has("prefill_ns", "input_tokens"):
+        return None
+    chosen = pl.col("ok") & (pl.col("uncached") > LONG_PROMPT) & pl.col("replica").cast(pl.String).is_in(names)
+    rates = [
+        quantile(frame.filter(chosen).select(rate=pl.col("t_prefill") / pl.col("uncached"))["rate"], 0.1)
+        for frame in (scene.inside, scene.normal)
+    ]
+    return rates[0] / rates[1] if rates[0] is not None and rates[1] else None
 
 
 def _pools(scene: Scene, sick: list[tuple[str, float, int]]) -> Candidate:

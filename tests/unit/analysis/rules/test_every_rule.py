@@ -26,6 +26,7 @@ FIRES: dict[str, tuple[Facts, Facts]] = {  # id: the facts it fires on, the chan
     "KB-14": ({"stage": "prefill", "media_bad_share": 0.5}, {"media_bad_share": 0.4}),
     "KB-15": ({"stage": "unattributed", "ingress_part": 0.21}, {"ingress_part": 0.2}),
     "KB-16": ({"stage": "network", "candidate": "slow_network"}, {"candidate": "slow_retrieval"}),
+    "KB-16g": ({"stage": "gateway", "candidate": "slow_gateway"}, {"candidate": "errors"}),
     "KB-17": ({"stage": "prefill", "first_of_schema_ratio": 1.5}, {"first_of_schema_ratio": 1.4}),
     "KB-18": ({"stage": "prefill", "adapter_miss_ratio": 1.5}, {"adapter_miss_ratio": 1.4}),
     "KB-19": ({"stage": "guardrail"}, {"stage": "retrieval"}),
@@ -62,6 +63,7 @@ FIRES: dict[str, tuple[Facts, Facts]] = {  # id: the facts it fires on, the chan
     "KB-48": ({"stage": "prefill", "kind": "latency", **NONE, "structural_share": 0.31}, {"structural_share": 0.3}),
     "TW-01": ({"stage": "decode", "candidate": "pauses"}, {"candidate": "replica_slow"}),
     "TW-02": ({"stage": "decode", "candidate": "engine_slow"}, {"candidate": "replica_slow"}),
+    "TW-04": ({"stage": "error", "candidate": "refused"}, {"candidate": "errors"}),
     "TW-03": ({"stage": "tool", "cause": "dependency"}, {"cause": "none"}),
 }  # fmt: skip
 RULES = {rule.id: rule for rule in built_in().rules}
