@@ -23,7 +23,10 @@ def test_big_endian_lengths_are_read() -> None:
             start_ns=1771434740123456790,
             end_ns=1771434741123456789,
             status_code=0,
-            attributes={"gen_ai.usage.input_tokens": "57", "gen_ai.response.finish_reasons": '{"values":[{"stringValue":"stop"}]}'},
+            attributes={
+                "gen_ai.usage.input_tokens": "57",
+                "gen_ai.response.finish_reasons": '{"values":[{"stringValue":"stop"}]}',
+            },
             resource={"service.name": "shop"},
             scope="web",
         ),
@@ -36,7 +39,10 @@ def test_big_endian_lengths_are_read() -> None:
             start_ns=1771434740123456791,
             end_ns=1771434741123456789,
             status_code=0,
-            attributes={"gen_ai.usage.input_tokens": "57", "gen_ai.response.finish_reasons": '{"values":[{"stringValue":"stop"}]}'},
+            attributes={
+                "gen_ai.usage.input_tokens": "57",
+                "gen_ai.response.finish_reasons": '{"values":[{"stringValue":"stop"}]}',
+            },
             resource={"service.name": "shop"},
             scope="web",
         ),
