@@ -33,9 +33,10 @@ from analysis.causes.diagnose import diagnose
 from analysis.describe import definitions, provenance, selection_record, summary, title_of
 from analysis.dimensions import grouped, matches
 from analysis.fleet import Fleet
+from analysis.history import columns_for, history, without_prices
 from analysis.ledger import Ledger, keep_ledger
 from analysis.metrics.measure import measure
-from analysis.objectives import Objective, Objectives
+from analysis.objectives import Objectives
 from analysis.pricebook import PriceBook
 from analysis.result import RESULT_VERSION, AnalysisResult, Comparison, DataQuality, Finding, ObjectiveResult
 from ingest.schema import NS_PER_S, REQUESTS
@@ -44,10 +45,6 @@ from ingest.store.database import Store
 
 RULES = "rules of this version"
 MOST_COST_ROWS = 10_000  # of a table in the result: 3 MB of JSON; the command costs has them all
-EARLIER_COLUMNS = (  # that any verdict and any derived dimension reads
-    *("request_key", "started_ns", "ended_ns", "e2e_ns", "status_class", "streaming", "degraded", "response_cached"),
-    *("input_tokens", "cached_input_tokens", "output_tokens", "llm_calls", "sampling_rate", "dimensions"),
-)
 UPLOADS_WITH_REJECTS = 20  # of which the first rejected rows are shown
 NOT_READ = ("attributes",)  # long texts that no figure needs
 
@@ -98,6 +95,7 @@ def analyze(
     quality = _quality(store, side)
     defining = good_objectives(objectives)
     judged, findings = judgement(store, side, objectives, fleet, other=other, grade=quality.grade)
+    past = history(store, selection, objectives)
     return AnalysisResult(
         result_version=RESULT_VERSION,
         selection=selection_record(selection, span, None if other is None else other.selection),
@@ -106,7 +104,7 @@ def analyze(
         latency=distributions(frame),
         stages=stage_shares(frame),
         strata=strata(frame, objectives, last_instant(frame)),
-        objectives=list(judged),
+        objectives=[replace(one, history=past.get(one.id, [])) for one in judged],
         goodput=goodput(frame, defining, span, side.hours),
         availability=availability(frame),
         throughput=throughput(frame, span),
@@ -207,31 +205,20 @@ def earlier_requests(
 
     Prices are left out: an objective on cost has the budget of the selection alone.
     """
-    periods = [item.period_s for item in objectives.items if item.period_s is not None and not _on_cost(item)]
+    periods = [item.period_s for item in objectives.items if item.period_s is not None and without_prices(item)]
     if selection.start_ns is None or until is None or not periods:
         return None
     last = until + 1 if selection.end_ns is None else min(selection.end_ns, until + 1)
     first = last - max(periods) * NS_PER_S
     if first >= selection.start_ns:
         return None
-    before = store.requests(selection.within(first, selection.start_ns), _columns_for(objectives))
+    before = store.requests(
+        selection.within(first, selection.start_ns),
+        columns_for([item for item in objectives.items if item.period_s is not None]),
+    )
     frame = measure(before, objectives.settings)
     derived = grouped(pair for pair in selection.where if pair[0] in DERIVED_DIMENSIONS)
     return frame.filter(matches(derived)) if derived else frame
-
-
-def _columns_for(objectives: Objectives) -> list[str]:
-    """Columns of requests that the verdicts of objectives with a period read, and filters beside them."""
-    names = {*EARLIER_COLUMNS, *(name for item in objectives.items for name, _ in item.where)}
-    for item in objectives.items:
-        for condition in item.conditions if item.period_s is not None else ():
-            if condition.metric.expr is not None:
-                names.update(condition.metric.expr.meta.root_names())
-    return [column.name for column in REQUESTS if column.name in names]
-
-
-def _on_cost(item: Objective) -> bool:
-    return any("cost_pico" in condition.metric.needs for condition in item.conditions)
 
 
 def _with_cost_steps(comparison: Comparison, side: Measured, other: Measured) -> Comparison:

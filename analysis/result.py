@@ -197,6 +197,18 @@ class BurnRate:
 
 
 @dataclass(frozen=True)
+class WeekVerdict:
+    """How an objective stood in an earlier week, judged by the objectives of today."""
+
+    week: str
+    verdict: str
+    good: int
+    bad: int
+    attainment: float | None
+    value: float | None
+
+
+@dataclass(frozen=True)
 class BurnPoint:
     """Good and bad requests of one hour: budget left and burn over time are drawn from these."""
 
@@ -258,6 +270,7 @@ class ObjectiveResult:
     period_bad: int | None = None
     period_budget_spent: float | None = None
     period_start: str | None = None  # from when on requests were there to count
+    history: list[WeekVerdict] = field(default_factory=list)  # up to seven weeks before a week, oldest first
 
 
 @dataclass(frozen=True)
