@@ -50,14 +50,15 @@
         figure.layout.width = box.closest('.g3') ? PAPER.third : PAPER.whole;
         figure.layout.autosize = false;
       }
-      if ((figure.layout.width || place.clientWidth) < NARROW) { narrow(figure.layout); }
+      if ((figure.layout.width || place.clientWidth) < NARROW) { narrow(figure.layout, figure.data.some(function (trace) { return trace.textposition === 'outside'; })); }
       window.Plotly.react(place, figure.data, figure.layout, config);
       place.dataset.drawn = 'yes';
     });
   }
 
-  function narrow(layout) {
+  function narrow(layout, outside) {
     var axis = layout.xaxis;
+    if (outside && axis.range) { axis.range = [0, axis.range[1] * 1.4]; }
     layout.annotations = (layout.annotations || []).filter(function (note) { return note.name !== 'wide'; });
     function half(list) { return list.filter(function (_, index) { return index % 2 === 0; }); }
     if (axis && axis.tickvals && axis.tickvals.length > 5) { axis.tickvals = half(axis.tickvals); axis.ticktext = half(axis.ticktext); }
