@@ -55,7 +55,7 @@ def make_app() -> typer.Typer:
 
 def run(arguments: Sequence[str]) -> int:
     """The exit code of a command; errors are told on standard error, in one line and a hint."""
-    from api.commands.console import complain, say
+    from api.console import complain, say
 
     try:
         command = typer.main.get_command(make_app())
@@ -95,7 +95,7 @@ def spread_paths(arguments: Sequence[str]) -> list[str]:
 
 
 def _wrong_usage(error: TyperException) -> int:
-    from api.commands.console import say
+    from api.console import say
 
     said = error.format_message()
     context = getattr(error, "ctx", None)
@@ -106,7 +106,7 @@ def _wrong_usage(error: TyperException) -> int:
 
 
 def _unexpected(error: Exception) -> int:
-    from api.commands.console import say
+    from api.console import say
 
     if os.environ.get("TAILWISE_DEBUG"):
         raise error

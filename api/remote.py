@@ -18,7 +18,7 @@ import httpx2
 import msgspec
 
 from analysis.result import AnalysisResult, Costs, Reconciliation
-from api.commands.console import Tell, progress
+from api.console import Tell, progress
 from api.finance import unzipped
 from api.question import Question
 from ingest.bills import Bill

@@ -20,7 +20,7 @@ from analysis.objectives import default_objectives, load_objectives
 from analysis.openslo_export import write_openslo
 from analysis.rules.catalog import built_in
 from analysis.rules.catalog import explain as explain_rule
-from api.commands.words import entry_lines, prose_lines, table_lines
+from api.words import entry_lines, prose_lines, table_lines
 from ingest.errors import NotFound
 from ingest.formats.catalog import FORMATS
 from ingest.formats.contract import Format, Refusal

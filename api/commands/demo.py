@@ -13,9 +13,9 @@ from typing import Annotated
 import typer
 
 from analysis.result import AnalysisResult
-from api.commands.console import progress, say, show_receipts
 from api.commands.report import show, write
 from api.commands.serve import run_server
+from api.console import progress, say, show_receipts
 from api.question import Books, Question
 from api.service import Service
 from api.settings import Settings

@@ -16,8 +16,8 @@ from typing import Protocol
 import typer
 
 from analysis.result import AnalysisResult, Costs, Reconciliation
-from api.commands.console import progress, show_receipts
 from api.commands.options import Asking, Reading, settings_of
+from api.console import progress, show_receipts
 from api.problems import EXIT_REJECTED
 from api.question import Books, Question
 from api.remote import RemoteDesk

@@ -15,8 +15,8 @@ from analysis.result import AnalysisResult
 from api.commands.desk import open_desk, question_of
 from api.commands.options import Asking, with_options
 from api.commands.report import write
-from api.commands.words import diagnosis_lines, head_lines, quiet_lines
 from api.problems import EXIT_BREACHED
+from api.words import diagnosis_lines, head_lines, quiet_lines
 from ingest.errors import ConfigError
 
 BROKEN = ("breached", "endangered")

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from api.commands.words import inspection_lines
+from api.words import inspection_lines
 from ingest.load import inspect_paths
 from ingest.mapping import Mapping, read_mapping
 from ingest.receipts import LoadOptions

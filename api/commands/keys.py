@@ -11,10 +11,10 @@ from typing import Annotated
 
 import typer
 
-from api.commands.console import say
-from api.commands.words import table_lines
+from api.console import say
 from api.keys import KeyRing, Role, keys_file
 from api.settings import read_settings
+from api.words import table_lines
 
 keys = typer.Typer(help="Make, list and revoke the keys of a server.", no_args_is_help=True)
 

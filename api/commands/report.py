@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Annotated, Literal, TextIO
 
 import typer
-from reports.render import render
 
 from analysis.result import AnalysisResult
-from api.commands.console import say
 from api.commands.desk import open_desk, question_of
 from api.commands.options import Asking, with_options
-from api.commands.words import head_lines, verdict_lines
+from api.console import say
 from api.pdf import print_pdf
+from api.words import head_lines, verdict_lines
 from ingest.errors import ConfigError
+from reports.render import render
 
 KINDS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".csv": "csv", ".pdf": "pdf"}
 DEFAULT_OUTPUT = "report.html"

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from api.commands.console import say
+from api.console import say
 from api.keys import KeyRing, keys_file
 from api.logs import configure_logs
 from api.middleware import LOOPBACK

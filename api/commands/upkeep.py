@@ -11,14 +11,14 @@ from typing import Annotated
 
 import typer
 
-from api.commands.console import progress, say
-from api.commands.words import check_lines
+from api.console import progress, say
 from api.copies import back_up
 from api.copies import restore as restore_copy
 from api.doctor import examine
 from api.problems import EXIT_FAILED
 from api.remote import RemoteDesk
 from api.settings import read_settings
+from api.words import check_lines
 from ingest.errors import ConfigError
 from ingest.store.database import Store
 

@@ -46,7 +46,9 @@ def test_no_module_has_two_jobs() -> None:
 
 
 def test_percentiles_come_from_one_function() -> None:
-    call = re.compile(r"\.quantile\(|\.median\(|quantile_cont|quantile_disc|approx_quantile|percentile_(cont|disc|approx)|\.percentile\(")
+    call = re.compile(
+        r"\.quantile\(|\.median\(|quantile_cont|quantile_disc|approx_quantile|percentile_(cont|disc|approx)|\.percentile\("
+    )
     home = ROOT / "analysis" / "aggregates" / "statistics.py"
     others = [
         f"{path.relative_to(ROOT)}:{number}"

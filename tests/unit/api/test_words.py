@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from api.commands.words import WIDTH, cost_lines, diagnosis_lines, head_lines, receipt_lines, table_lines, verdict_lines
+from api.words import WIDTH, cost_lines, diagnosis_lines, head_lines, receipt_lines, table_lines, verdict_lines
 from ingest.errors import Reject
 from ingest.receipts import Receipt
 from tests.support.results import HOSTILE, empty, week

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-from api.commands.words import receipt_lines
+from api.words import receipt_lines
 from ingest.errors import ServiceError
 from ingest.receipts import Receipt
 
