@@ -8,14 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 
 import structlog
 from fastapi import Request
 
+from api import schedules as scheduling
 from api import uploads
-from api.jobs import Job, Jobs
+from api.delivery import deliver
+from api.jobs import Job, Jobs, Work
 from api.question import Books, Question
 from api.receiver import Receiver
+from api.schedules import Schedules
 from api.service import Service
 from api.settings import Settings
 from api.spool import Spool
@@ -41,6 +45,7 @@ class House:
     uploads: Uploads
     receiver: Receiver
     telemetry: Telemetry
+    schedules: Schedules
 
 
 @contextmanager
@@ -80,16 +85,24 @@ def open_house(settings: Settings, telemetry: Telemetry) -> Iterator[House]:
             batch_seconds=settings.batch_seconds,
             changed=service.grew,
         )
-        jobs = Jobs(store, {uploads.KIND: taken.work, WARM: lambda job: _warm(service, job)})
+        works: dict[str, Work] = {
+            uploads.KIND: taken.work,
+            WARM: lambda job: _warm(service, job),
+            scheduling.KIND: lambda job: _report(service, schedules, settings, job),
+        }
+        jobs: Jobs = Jobs(store, works)
+        schedules: Schedules = Schedules(folder / "schedules.json", jobs)
         _watch(telemetry, jobs, spool)
         receiver.start()
         jobs.start()
+        schedules.start()
         if lists.counts(store)["requests"]:
             jobs.put(WARM, WARM)
         try:
-            yield House(settings, store, service, jobs, taken, receiver, telemetry)
+            yield House(settings, store, service, jobs, taken, receiver, telemetry, schedules)
         finally:
             structlog.get_logger("house").info("closing")
+            schedules.close()
             jobs.close()
             receiver.close()
 
@@ -103,6 +116,18 @@ def house_of(request: Request) -> House:
 def _warm(service: Service, job: Job) -> None:
     if not job.stop.is_set():
         service.analyze(Question())
+
+
+def _report(service: Service, schedules: Schedules, settings: Settings, job: Job) -> None:
+    """Make the report of a schedule and tell of it; a schedule that is gone is not owed any."""
+    schedule = schedules.get(job.parameters["schedule"])
+    if schedule is None:
+        return
+    row = service.make_report(schedule.question(datetime.fromisoformat(job.parameters["due"])))
+    failures = deliver(service.report(row["report_id"]), row["report_id"], schedule.to, settings)
+    job.message = "; ".join([f"made {row['report_id']}", *failures])
+    for failure in failures:
+        structlog.get_logger("schedules").warning("not delivered", schedule=schedule.id, why=failure)
 
 
 def _watch(telemetry: Telemetry, jobs: Jobs, spool: Spool) -> None:

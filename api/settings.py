@@ -43,6 +43,10 @@ class Settings(BaseModel):
     fleet: Path | None = Field(None, description="self-hosted capacity")
     mapping: Path | None = Field(None, description="a house's own names")
     timezone: str | None = Field(None, description="zone of weeks, days and hours; default that of the objectives")
+    smtp: str | None = Field(
+        None, pattern=r"^[^:\s]+(:\d+)?$", description="mail server, HOST:PORT, for scheduled reports"
+    )
+    mail_from: str = Field("tailwise@localhost", description="sender of that mail")
     max_upload_bytes: ByteSize = Field(ByteSize(64 * GIB), gt=0, description="largest file that is taken")
     max_body_bytes: ByteSize = Field(ByteSize(64 * MIB), gt=0, description="largest OTLP body, as sent")
     max_unpacked_bytes: ByteSize = Field(ByteSize(256 * MIB), gt=0, description="largest OTLP body, unpacked")
