@@ -16,6 +16,7 @@ import polars as pl
 from analysis.causes import cost_causes
 from analysis.causes.candidates import cache, cold, memory, outer, replicas, seats, skew, speed, stalls, work
 from analysis.causes.candidates.candidate import Candidate
+from analysis.causes.candidates.concurrency import moves_with_concurrency
 from analysis.causes.goal import Goal, population
 from analysis.causes.rows import ENGINE
 from analysis.causes.scene import Scene
@@ -111,7 +112,7 @@ class Investigation:
         if goal.kind == "latency":
             excess = tail_excess(inside, normal, goal, self.settings)
             found = self._gaps(inside) if goal.metric == "itl_max" else []
-            found = found or self._latency(inside, excess)
+            found = found or self._latency(goal, inside, excess)
         elif goal.kind == "cost":
             found = self._cost(goal, inside)
         elif goal.kind == "capacity":
@@ -120,7 +121,7 @@ class Investigation:
             found = self._rate(goal, inside)
         return Explained(goal, interval, inside, normal, excess, tuple(found))
 
-    def _latency(self, inside: pl.DataFrame, excess: Excess | None) -> list[Explanation]:
+    def _latency(self, goal: Goal, inside: pl.DataFrame, excess: Excess | None) -> list[Explanation]:
         leading = leading_stage(excess) if excess is not None else None
         if excess is None or leading is None:
             return []
@@ -131,7 +132,7 @@ class Investigation:
             stage = leading if leading in ENGINE else engine[1]
             found += [Explanation(stage, candidate, score) for candidate, score in self.ranked(inside)]
             if not found and leading in ENGINE:
-                found.append(Explanation(stage, None, 0.0))
+                found.append(Explanation(stage, moves_with_concurrency(self.scene, goal, stage, inside), 0.0))
         outer_stages = [
             stage
             for stage, _ in excess.stages
@@ -210,7 +211,12 @@ def agree(explained: Sequence[Explained], settings: CauseSettings) -> list[Expla
     for entry in explained:
         top = max((found.score for found in entry.explanations), default=0.0)
         for found in entry.explanations:
-            if found.candidate is None or found.candidate.stage.startswith("cost_") or top <= 0:
+            if (
+                found.candidate is None
+                or found.candidate.id == "concurrency"
+                or found.candidate.stage.startswith("cost_")
+                or top <= 0
+            ):
                 continue
             known[found.candidate.key] = found.candidate
             support[found.candidate.key] = support.get(found.candidate.key, 0.0) + found.score / top * min(
@@ -232,7 +238,7 @@ def _agreeing(entry: Explained, leader: Candidate, support: float, settings: Cau
         if top.candidate is None or not alike:
             return entry
         return _with(entry, [replace(top, candidate=replace(top.candidate, segment=leader.segment)), *found[1:]])
-    if top.candidate is None:
+    if top.candidate is None or top.candidate.id == "concurrency":
         replaced = Explanation(top.stage, leader, 0.0, agreed=True)
         return _with(entry, [replaced, *found[1:]])
     if top.candidate.key == leader.key or top.stage not in (*ENGINE, "client", "error"):

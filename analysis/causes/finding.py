@@ -180,7 +180,8 @@ def _says(explanation: Explanation, entry: Explained, verdict: str) -> str:
     excess = entry.excess
     part = ""
     if excess is not None and excess.share(explanation.stage) > 0:
-        part = f" ({excess.share(explanation.stage):.0%} of the growth among the slowest tenth)"
+        grown = "growth" if entry.normal.height else "time"
+        part = f" ({excess.share(explanation.stage):.0%} of the {grown} among the slowest tenth)"
     return f"{verdict} The stage is {stage}{part}: {cause}.".strip()
 
 
@@ -193,7 +194,7 @@ def _evidence(explanation: Explanation, entry: Explained, saved: Rescue | None) 
                     Evidence(
                         f"mean {stage} time among the slowest tenth",
                         entry.excess.inside[stage],
-                        entry.excess.normal[stage],
+                        entry.excess.normal[stage] if entry.normal.height else None,
                         "s",
                         entry.excess.n,
                     )

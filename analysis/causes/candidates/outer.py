@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from analysis.causes.candidates.candidate import Candidate
+from analysis.causes.figures import known
 from analysis.causes.scene import Scene
 from analysis.causes.segment import Slice, concise_slice, within
 from analysis.causes.settings import CauseSettings
@@ -58,9 +59,9 @@ def slow_stage(scene: Scene, stage: str, settings: CauseSettings) -> Candidate |
         stage=stage,
         segment=found.pairs,
         reach={},
-        says=f"{stage} takes {_number(now):.3g} s instead of {_number(before):.3g} s in {where}",
+        says=f"{stage} takes {_number(now):.3g} s{_instead(before)} in {where}",
         evidence=(
-            Evidence(f"mean {stage} time", _number(now), _number(before), "s", part.height),
+            Evidence(f"mean {stage} time", _number(now), known(before), "s", part.height),
             Evidence(
                 "part of the stage's excess in the segment", found.share, found.support, "ratio", found.n or rows.height
             ),
@@ -73,6 +74,10 @@ def _promoted(scene: Scene) -> list[str]:
     from analysis.causes.rows import DIMENSIONS
 
     return [name for name in scene.rows.dimensions if name not in DIMENSIONS]
+
+
+def _instead(before: object) -> str:
+    return f" instead of {_number(before):.3g} s" if before is not None else ""
 
 
 def _number(value: object) -> float:

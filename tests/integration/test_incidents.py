@@ -1,0 +1,162 @@
+"""Simulated incidents from file to finding: what was planted is named, and nothing is named where nothing was.
+
+The short form takes the two shared samples, thinned to every twelfth trace, as rows and as spans. The long form runs
+the whole suite of the simulator and holds its scorer to the goals.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from analysis.analyze import analyze
+from analysis.objectives import load_objectives
+from analysis.prices import read_prices
+from analysis.result import AnalysisResult, Finding
+from ingest.load import LoadOptions, load_paths
+from ingest.selection import Selection
+from ingest.store.database import Store, StoreSettings
+from tests.support.shared import shared
+
+NOW = datetime(2026, 3, 3, tzinfo=UTC)
+GOALS = {  # of the scorer's summary over seeds 1 to 3
+    "stage_top1": 0.97,
+    "symptom_top1": 0.90,
+    "precision": 0.95,
+    "recall": 0.95,
+    "rec_hit": 0.97,
+    "cause_top1": 0.92,
+    "window_iou": 0.85,
+}
+
+
+def tool(name: str) -> ModuleType:
+    path = shared(f"incidents/{name}.py")
+    spec = importlib.util.spec_from_file_location(f"incident_{name}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def result_of(case: Path, folder: Path, requests: str = "requests.jsonl.gz") -> AnalysisResult:
+    """The analysis of a case under its own objectives and prices."""
+    tool("convert").config(case, folder)
+    with Store.open(settings=StoreSettings(threads=2)) as store:
+        load_paths([case / requests, case / "replica_hours.jsonl", case / "run.json"], store, LoadOptions())
+        return analyze(
+            store,
+            Selection(),
+            objectives=load_objectives(folder / "objectives.yaml"),
+            prices=read_prices(folder / "prices.yaml"),
+            now=NOW,
+        )
+
+
+def told(finding: Finding) -> tuple[str, int, str, str | None, tuple[tuple[str, str], ...], tuple[str, ...]]:
+    advice = tuple(item.id for item in finding.recommendations)
+    return (finding.objective, finding.rank, finding.stage, finding.cause, tuple(finding.segment.items()), advice)
+
+
+def test_the_healthy_sample_has_no_finding(tmp_path: Path) -> None:
+    assert result_of(shared("incidents/sample/healthy"), tmp_path).findings == []
+
+
+def test_the_sample_with_missing_replicas_names_stage_segment_and_cause(tmp_path: Path) -> None:
+    case = shared("incidents/sample/replica_down")
+    findings = result_of(case, tmp_path).findings
+    assert {(f.cause, *sorted(f.segment.items())) for f in findings} == {
+        ("failure", ("model", "lm-large"), ("region", "us-east"))
+    }
+    truth = json.loads((case / "truth.json").read_text())
+    (incident,) = truth["incidents"]
+    accepted = incident["accept_by_slo"]
+    assert {f.objective for f in findings} == set(truth["breached_slos"])
+    assert [f.objective for f in findings if f.stage not in accepted[f.objective]] == []
+    assert {f.recommendations[0].id for f in findings} == {"scale_out"}
+    assert {f.incident for f in findings} == {findings[0].incident}
+
+
+def test_the_window_of_the_missing_replicas_is_known_to_the_minute(tmp_path: Path) -> None:
+    """The objectives are judged by the hour; the replicas were gone from 11:32 to 11:53."""
+    findings = result_of(shared("incidents/sample/replica_down"), tmp_path).findings
+    assert {(f.window[0][11:16], f.window[1][11:16]) for f in findings if f.window} == {("11:32", "11:53")}
+
+
+def test_spans_and_rows_of_one_case_give_the_same_findings(tmp_path: Path) -> None:
+    case = shared("incidents/sample/replica_down")
+    rows = result_of(case, tmp_path).findings
+    spans = result_of(case, tmp_path, "traces.otlp.jsonl.gz").findings
+    assert [told(f) for f in rows] == [told(f) for f in spans]
+    assert [replace(f, evidence=[], recommendations=[]) for f in rows] == [
+        replace(f, evidence=[], recommendations=[]) for f in spans
+    ]
+
+
+def test_real_load_without_engine_stages_is_load_before_the_first_token_and_never_prefill() -> None:
+    from analysis.objectives import default_objectives
+    from analysis.prices import default_prices
+
+    with Store.open(settings=StoreSettings(threads=2)) as store:
+        load_paths([shared("data/aibrix-multiround-qa/requests.csv.gz")], store, LoadOptions())
+        result = analyze(store, Selection(), objectives=default_objectives(), prices=default_prices(), now=NOW)
+    first = [finding for finding in result.findings if finding.objective == "default.ttft"]
+    assert [(finding.stage, finding.cause) for finding in first] == [("before_first_token", "load")]
+    assert {finding.stage for finding in result.findings} <= {"before_first_token", "after_first_token"}
+
+
+def simulate(out: Path, *arguments: str) -> None:
+    command = [sys.executable, str(shared("incidents/simulate.py")), *arguments, "--gzip", "--out", str(out)]
+    subprocess.run(command, check=True, capture_output=True, timeout=1500)
+
+
+def scored(case: Path, folder: Path) -> dict[str, Any]:
+    """The scorer's record of one case."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = folder / "findings.json"
+    found.write_text(json.dumps({"findings": [asdict(finding) for finding in result_of(case, folder).findings]}))
+    diagnosis = folder / "diagnosis.json"
+    diagnosis.write_text(json.dumps(tool("convert").diagnosis(found)))
+    score = tool("score")
+    truth = json.loads((case / "truth.json").read_text())
+    record: dict[str, Any] = score.score_case(truth, score.load_diagnosis(str(diagnosis)))
+    return record
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_the_suite_of_incidents_keeps_the_goals(tmp_path: Path) -> None:
+    simulate(tmp_path / "suite", "suite", "--cases", "all", "--seeds", "1,2,3")
+    cases = sorted((tmp_path / "suite").iterdir())
+    summary = tool("score").summarise([scored(case, tmp_path / "found" / case.name) for case in cases])
+    assert {name: summary[name] for name, goal in GOALS.items() if summary[name] < goal} == {}
+    assert (summary["rec_harmful"], summary["false_positive_rate"]) == (0.0, 0.0)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_two_incidents_at_once_are_both_found(tmp_path: Path) -> None:
+    simulate(tmp_path / "pair", "run", "--incident", "long_input_shift+replica_down", "--seed", "21")
+    record = scored(tmp_path / "pair", tmp_path / "found")
+    assert record["incidents_found"] == 1.0
+    assert {row["rec_harmful"] for row in record["slos"]} == {0}
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_ten_healthy_runs_have_no_finding(tmp_path: Path) -> None:
+    simulate(tmp_path / "suite", "suite", "--cases", "healthy", "--seeds", "1,2,3,4,5,6,7,8,9,10")
+    wrong = [
+        case.name for case in sorted((tmp_path / "suite").iterdir()) if result_of(case, tmp_path / "found").findings
+    ]
+    assert wrong == []
