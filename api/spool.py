@@ -38,6 +38,7 @@ class Spool:
         self._waiting: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._sizes = {path: path.stat().st_size for path in sorted(folder.glob(f"*{SUFFIX}"))}
+        self._backlog = sum(self._sizes.values())
         self._open: tuple[Path, IO[bytes]] | None = None
         self._next = 1 + max((int(path.stem) for path in self._sizes if path.stem.isdigit()), default=0)
         self._thread = threading.Thread(target=self._run, name="spool", daemon=True)
@@ -54,9 +55,8 @@ class Spool:
 
     @property
     def backlog_bytes(self) -> int:
-        """Bytes on disk that are not in the store yet."""
-        with self._lock:
-            return sum(self._sizes.values())
+        """Bytes on disk that are not in the store yet; told without waiting for a write that is under way."""
+        return self._backlog
 
     def offer(self, kind: bytes, payload: bytes) -> Future[None]:
         """A future that is done once the payload is on disk.
@@ -87,7 +87,7 @@ class Spool:
         """The segment's records are in the store."""
         segment.unlink(missing_ok=True)
         with self._lock:
-            self._sizes.pop(segment, None)
+            self._backlog -= self._sizes.pop(segment, 0)
 
     def _run(self) -> None:
         while (first := self._waiting.get()) is not None:
@@ -120,6 +120,7 @@ class Spool:
                     file.seek(before)
                     raise
                 self._sizes[path] = file.tell()
+                self._backlog += len(data)
         except OSError as error:
             refusal = Refused(
                 f"received spans cannot be written: {error.strerror or error}",
