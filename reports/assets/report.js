@@ -138,7 +138,18 @@
       link.hidden = !served;
       link.href = location.pathname + link.dataset.suffix;
     });
+    if (served) { linkRequests(); }
     follow();
+  }
+
+  function linkRequests() {
+    document.querySelectorAll('[data-request]').forEach(function (code) {
+      var link = document.createElement('a');
+      link.href = '/requests/' + encodeURIComponent(code.textContent);
+      code.removeAttribute('data-request');
+      code.replaceWith(link);
+      link.append(code);
+    });
   }
 
   ready();

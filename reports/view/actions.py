@@ -139,7 +139,7 @@ def action_facts(advice: Advice, result: AnalysisResult, text: Text, told: set[s
             )
             facts.append(Fact(label, (plain(says + entry),)))
     if first.exemplars and not again:
-        facts.append(Fact(text.say("Exemplars"), (_codes(first.exemplars),)))
+        facts.append(Fact(text.say("Exemplars"), (_codes(first.exemplars, "request"),)))
     return Facts(tuple(facts))
 
 
@@ -284,11 +284,11 @@ def _evidence_line(evidence: list[Evidence], text: Text) -> str:
     return "; ".join(evidence_words(item) for item in evidence[:EVIDENCE_ON_CARD]) + "."
 
 
-def _codes(items: list[str]) -> Rich:
+def _codes(items: list[str], style: str = "code") -> Rich:
     """Ids in code type, a dot between them."""
     pieces: list[Piece] = []
     for item in items:
-        pieces += [Piece(" · "), Piece(item, "code")] if pieces else [Piece(item, "code")]
+        pieces += [Piece(" · "), Piece(item, style)] if pieces else [Piece(item, style)]
     return tuple(pieces)
 
 

@@ -13,7 +13,7 @@ from reports.charts.data import ChartData
 
 @dataclass(frozen=True)
 class Piece:
-    """A run of text in a sentence; `style` is "", strong, code, sub, hint or note."""
+    """A run of text in a sentence; `style` is "", strong, code, request (an id that a served page links), sub, hint or note."""
 
     text: str
     style: str = ""

@@ -34,7 +34,7 @@ from reports.view.blocks import (
     row,
     text_cell,
 )
-from reports.view.labels import badge, objective_label, objective_rule, segment_full, segment_short
+from reports.view.labels import address, badge, objective_label, objective_rule, segment_full, segment_short
 from reports.view.objectives import budget_cell, burn_cell
 from reports.view.times import incidents, ticks, wall_clock
 
@@ -173,7 +173,7 @@ def _broken(findings: list[Finding], result: AnalysisResult, text: Text) -> Bloc
         figure, interval = _judged(worst, objective) if worst is not None else (words.UNKNOWN, None)
         rows.append(
             row(
-                text_cell(objective.id, style="code", href=f"/objectives/{objective.id}"),
+                text_cell(objective.id, style="code", href=address("objectives", objective.id)),
                 text_cell(badge(text, objective.verdict).word),
                 number_cell(figure, interval),
                 number_cell(words.count(worst.n) if worst is not None else words.UNKNOWN),
@@ -294,8 +294,8 @@ def _exemplars(findings: list[Finding], text: Text) -> Block | None:
         return None
     rows = tuple(
         row(
-            text_cell(name, style="code", href=f"/requests/{name}"),
-            text_cell(text.say("its timeline"), href=f"/requests/{name}"),
+            text_cell(name, style="code", href=address("requests", name)),
+            text_cell(text.say("its timeline"), href=address("requests", name)),
         )
         for name in names
     )
@@ -365,4 +365,4 @@ def _ask_again(objective: ObjectiveResult, result: AnalysisResult) -> Panel:
         if selection.start is not None and selection.end is not None
         else ""
     )
-    return Panel("", (Code(f"GET /api/v1/objectives/{objective.id}/diagnosis{span}"),))
+    return Panel("", (Code(f"GET /api/v1{address('objectives', objective.id)}/diagnosis{span}"),))

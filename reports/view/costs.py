@@ -26,6 +26,7 @@ from reports.view.blocks import (
     Message,
     Panel,
     Part,
+    Piece,
     Row,
     Swatch,
     Table,
@@ -68,6 +69,7 @@ def costs_part(result: AnalysisResult, text: Text) -> Part:
             blocks.append(_cube(dimension, found, text))
     blocks += _gpu_models(costs, text) + _budgets(costs, text) + _other(costs, text)
     blocks += [Message(plain(note)) for note in costs.notes]
+    blocks.append(_bill(result, text))
     return Part("p10", title, title, lead, tuple(blocks))
 
 
@@ -295,6 +297,14 @@ def _unpriced(costs: Costs, text: Text) -> list[Block]:
         "Unpriced: {n} requests, left empty and not counted as zero", n=words.count(costs.unpriced_requests)
     )
     return [Panel(title, (Facts(facts),))]
+
+
+def _bill(result: AnalysisResult, text: Text) -> Message:
+    """A report knows no bill: how to hold one against these figures."""
+    last = result.summary.last or result.selection.start
+    period = f"{text.local(last):%Y-%m}" if last is not None else "YYYY-MM"
+    says = text.say("No bill stands against these figures. Compare one:")
+    return Message((Piece(f"{says} "), Piece(f"tailwise reconcile BILL --period {period}", "code")))
 
 
 def _gpu_models(costs: Costs, text: Text) -> list[Block]:

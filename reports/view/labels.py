@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import date
+from urllib.parse import quote
 
 from analysis.result import AnalysisResult, Change, ObjectiveResult
 from reports.charts import theme
@@ -160,6 +161,11 @@ def bucket_key(label: str) -> tuple[float, int]:
 def of_count(text: Text, n: float | None, of: float | None) -> str:
     """35 of 113,526."""
     return text.say("{n} of {of}", n=count(n), of=count(of))
+
+
+def address(kind: str, name: str) -> str:
+    """Where the service shows a thing: /requests/ID; a name from outside stays one path."""
+    return f"/{kind}/{quote(name, safe='')}"
 
 
 def day_of(text: Text, instant: str) -> date:

@@ -31,12 +31,12 @@ from reports.view.blocks import (
     row,
     text_cell,
 )
-from reports.view.labels import stage_swatch
+from reports.view.labels import address, stage_swatch
 from reports.view.service import CallItem, JudgedBy, RequestView, SpanItem
 
 MAX_ROWS = 500  # spans drawn; deeper ones are folded beyond it
 NAME_ROOM = 30
-ZERO_WIDTH = "\u200b"
+UNSEEN = str.maketrans("01", "\u200b\u200c")  # characters without width
 SHOWN_DIMENSIONS = ("scenario", "tenant", "user", "model", "replica", "region")
 
 
@@ -236,7 +236,8 @@ def _timeline(view: RequestView, text: Text) -> Figure:
 def _row_name(index: int, span: SpanItem) -> str:
     """A row's word: indent by depth, name, and marks without width that keep equal names apart."""
     name = span.name if len(span.name) <= NAME_ROOM else f"{span.name[: NAME_ROOM - 1]}…"
-    return f"{words.NBSP * 2 * span.depth}{name}" + ZERO_WIDTH * index
+    mark = f"{index:b}".translate(UNSEEN)
+    return f"{words.NBSP * 2 * span.depth}{name}{mark}"
 
 
 def _bar(span: SpanItem, text: Text, *, container: bool) -> TimelineBar:
@@ -304,7 +305,7 @@ def _judged(judged: list[JudgedBy], text: Text) -> Panel:
     }
     rows = tuple(
         row(
-            text_cell(found.objective, style="code", href=f"/objectives/{found.objective}"),
+            text_cell(found.objective, style="code", href=address("objectives", found.objective)),
             Cell(badge=verdicts.get(found.verdict, Badge("unknown", text.say("not known")))),
             number_cell(words.figure(found.value, found.unit)),
             number_cell(words.limit(found.threshold, found.unit)),

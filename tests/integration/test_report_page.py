@@ -151,6 +151,20 @@ def test_the_keyboard_reaches_the_skip_link_first_and_sees_where_it_is(browser: 
     assert shown == ["none", "block", "none", "none"]
 
 
+def test_a_served_report_links_its_other_forms_and_its_requests(browser: Browser) -> None:
+    with opened(browser) as (page, watched):
+        page.route(
+            "http://tailwise.test/reports/r-1",
+            lambda route: route.fulfill(body=render(week(), "html"), content_type="text/html"),
+        )
+        page.goto("http://tailwise.test/reports/r-1")
+        forms = page.eval_on_selector_all("a[data-suffix]:visible", "links => links.map(a => a.getAttribute('href'))")
+        requests = page.eval_on_selector_all("a[href^='/requests/']", "links => links.map(a => a.getAttribute('href'))")
+    assert forms == ["/reports/r-1.csv", "/reports/r-1.md"]
+    assert requests == ["/requests/094923dbaf73", "/requests/0c719255ae1a", "/requests/072d11c0ffee"]
+    assert watched.complaints == []
+
+
 def test_a_card_opens_its_details(browser: Browser, pages: Path) -> None:
     with opened(browser) as (page, _):
         page.goto((pages / "week.html").as_uri())

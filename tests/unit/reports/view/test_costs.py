@@ -127,3 +127,11 @@ def test_a_row_that_sums_up_the_end_of_a_long_table_counts_its_values() -> None:
     assert [words(row.head) for row in found.rows] == ["user-0000", "user-0001", "other (1,309)"]
     assert found.caption == "Top 2 of 1,311"
     assert words(found.foot[0].cells[4]) == "1,113.34"
+
+
+def test_the_end_of_the_part_says_how_to_hold_a_bill_against_it() -> None:
+    message = costs_part(week(), EN).blocks[-1]
+    assert isinstance(message, Message)
+    assert "".join(piece.text for piece in message.sentences) == (
+        "No bill stands against these figures. Compare one: tailwise reconcile BILL --period 2026-03"
+    )

@@ -74,3 +74,7 @@ def test_an_objective_without_a_title_is_named_by_what_it_asks() -> None:
     assert labels.objective_label(EN, percentile).replace("\u00a0", " ") == "P95 TTFT ≤ 2.45 s"
     up = replace(bare, metric="availability", target=None, threshold=0.99, unit="ratio", where={})
     assert labels.objective_label(EN, up).replace("\u00a0", " ") == "availability ≥ 99 %"
+
+
+def test_a_name_from_outside_stays_one_path_of_an_address() -> None:
+    assert labels.address("requests", "a/../b?c#d e") == "/requests/a%2F..%2Fb%3Fc%23d%20e"
