@@ -97,7 +97,10 @@ def head_lines(result: AnalysisResult) -> list[str]:
     if result.goodput.ratio is not None:
         said.append(f"{text.share(result.goodput.ratio)} good")
     said.append(f"data quality {result.data_quality.grade}")
-    return [*_wrapped(result.selection.title, ""), *_wrapped(", ".join(said), "")]
+    lines = [*_wrapped(result.selection.title, ""), *_wrapped(", ".join(said), "")]
+    if not summary.requests:
+        lines += [line for note in result.notes for line in _wrapped(note, "")]
+    return lines
 
 
 def verdict_lines(result: AnalysisResult) -> list[str]:

@@ -1,0 +1,83 @@
+"""The wiring: results are kept while they hold, one objective agrees with the whole, reports are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from api.question import Books, Question
+from api.service import Service, read_result
+from ingest.errors import NotFound
+from ingest.load import load
+from ingest.receipts import LoadOptions
+from ingest.store.database import Store, StoreSettings
+from reports.render import render
+from tests.support.results import week
+from tests.support.server import request_rows
+
+NOW = datetime(2026, 3, 9, 6, tzinfo=UTC)
+OBJECTIVES = """
+objectives:
+  - {id: chat.ttft, metric: ttft, where: {scenario: chat}, threshold: 300ms, target: 95%}
+  - {id: chat.e2e, metric: e2e, where: {scenario: chat}, threshold: 5s, target: 95%}
+"""
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    (tmp_path / "requests.jsonl").write_bytes(request_rows(60))
+    (tmp_path / "objectives.yaml").write_text(OBJECTIVES)
+    with Store.open(settings=StoreSettings((tmp_path,))) as store:
+        load(tmp_path / "requests.jsonl", store, LoadOptions())
+        yield Service(store, Books(objectives=tmp_path / "objectives.yaml"), now=lambda: NOW)
+
+
+def test_a_result_is_kept_until_rows_change(service: Service) -> None:
+    first, second = service.analyze(Question()), service.analyze(Question())
+    service.changed()
+    third = service.analyze(Question())
+    assert second is first
+    assert (third is first, third == first) == (False, True)
+
+
+def test_a_changed_file_of_objectives_is_another_question(service: Service, tmp_path: Path) -> None:
+    before = [row.id for row in service.analyze(Question()).objectives]
+    (tmp_path / "objectives.yaml").write_text(OBJECTIVES.replace("chat.ttft", "first"))
+    assert (before, service.analyze(Question()).objectives[0].id) == (["chat.ttft", "chat.e2e"], "first")
+
+
+def test_one_objective_alone_is_diagnosed_as_in_the_whole(service: Service) -> None:
+    alone = [service.diagnosis(Question(), name) for name in ("chat.ttft", "chat.e2e")]
+    whole = service.analyze(Question())
+    again = [service.diagnosis(Question(), name) for name in ("chat.ttft", "chat.e2e")]
+    assert [one.objective for one in alone] == whole.objectives
+    assert [one.selection for one in alone] == [whole.selection] * 2
+    assert alone == again
+    assert [bool(one.findings) for one in alone] == [True, False]
+
+
+def test_an_unknown_objective_is_not_found_alone_or_in_the_whole(service: Service) -> None:
+    says = 'no objective has the id "x". Known: chat.ttft, chat.e2e'
+    with pytest.raises(NotFound, match=says):
+        service.diagnosis(Question(), "x")
+    service.analyze(Question())
+    with pytest.raises(NotFound, match=says):
+        service.diagnosis(Question(), "x")
+
+
+def test_reports_of_one_selection_are_counted(service: Service) -> None:
+    made = [service.make_report(Question(week=name))["report_id"] for name in ("2026-W10", "2026-W10", "2026-W09")]
+    assert made == ["2026-W10-r1", "2026-W10-r2", "2026-W09-r1"]
+    assert service.report("2026-W10-r2") == service.analyze(Question(week="2026-W10"))
+
+
+def test_a_week_is_compared_with_the_one_before_only_where_there_is_one(service: Service) -> None:
+    assert service.analyze(Question(week="2026-W10")).comparison is None
+    assert service.analyze(Question(week="2026-W11")).comparison is not None
+
+
+def test_a_result_survives_its_json() -> None:
+    assert read_result(render(week(), "json")) == week()
