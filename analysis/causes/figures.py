@@ -7,6 +7,13 @@ from __future__ import annotations
 
 import polars as pl
 
+STEADY_DIGITS = 12  # sums over threads differ in the last of sixteen digits; the same input must give the same bytes
+
+
+def steady(value: float | str | None) -> float | str | None:
+    """A figure without the digits that the order of a parallel sum decides."""
+    return float(f"{value:.{STEADY_DIGITS}g}") if isinstance(value, float) else value
+
 
 def number(value: object) -> float:
     """The value as a float; nothing (no rows, all null) is 0."""

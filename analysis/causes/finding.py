@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import polars as pl
@@ -15,6 +16,7 @@ import polars as pl
 from analysis.causes.candidates.candidate import Candidate
 from analysis.causes.explain import Explained, Explanation, Investigation
 from analysis.causes.facts import SceneFacts
+from analysis.causes.figures import steady
 from analysis.causes.prediction import Predictor
 from analysis.causes.rows import Rows
 from analysis.causes.segment import moves_together, within
@@ -117,9 +119,12 @@ def _finding(
         ],
         contraindicated=list(advice.contraindicated),
         untested=list(advice.untested),
-        evidence=_evidence(explanation, entry, saved),
-        share_of_bad=share,
-        structural_share=saved.structural if saved is not None else None,
+        evidence=[
+            replace(item, value=steady(item.value), baseline=steady(item.baseline))
+            for item in _evidence(explanation, entry, saved)
+        ],
+        share_of_bad=_steady(share),
+        structural_share=_steady(saved.structural if saved is not None else None),
         confidence=_confidence(explanation, entry),
         exemplars=_exemplars(bad, explanation),
         incident=_incident(explanation, window, scene.rows),
@@ -139,12 +144,31 @@ def recommendation(
         title=catalog.advice[item.id].title,
         why=f"{rule.finds} {why[:1].upper()}{why[1:]}." if explanation.candidate is not None else rule.finds,
         actions=dict(rule.actions),
-        predicted=predicted[0],
+        predicted=_steady_prediction(predicted[0]),
         not_predicted=predicted[1],
         reported_effect=rule.reported_effect,
         precondition=rule.precondition,
         risk=" ".join(part for part in (rule.trade_off, item.warning) if part),
         verify=rule.verify,
+    )
+
+
+def _steady(value: float | None) -> float | None:
+    found = steady(value)
+    return found if isinstance(found, float) else None
+
+
+def _steady_prediction(given: Prediction | None) -> Prediction | None:
+    if given is None:
+        return None
+    return replace(
+        given,
+        attainment=_steady(given.attainment),
+        low=_steady(given.low),
+        high=_steady(given.high),
+        value=_steady(given.value),
+        value_low=_steady(given.value_low),
+        value_high=_steady(given.value_high),
     )
 
 
