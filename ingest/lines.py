@@ -65,7 +65,18 @@ def fault_of_line(data: bytes) -> str:
         return "invalid_utf8"
     except ValueError:
         return _fault_of_syntax(stripped, is_torn=not data.endswith(b"\n"))
-    return "no_time" if isinstance(value, dict) else "not_an_object"
+    if not isinstance(value, dict):
+        return "not_an_object"
+    return "no_time" if is_text(value) else "invalid_utf8"
+
+
+def is_text(value: object) -> bool:
+    """Whether all text within a JSON value can be written; half a surrogate pair cannot."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _fault_of_syntax(data: bytes, *, is_torn: bool) -> str:

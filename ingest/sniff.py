@@ -110,9 +110,9 @@ def shape_of(data: bytes) -> Shape:
         return "binary"
     if _is_protobuf(data):
         return "protobuf"
-    if b"\0" in data[:4096]:
-        return "binary"
     start = data.lstrip(_SPACE)
+    if b"\0" in (data[:64] if start[:1] in b"{[" else data[:4096]):  # a zero byte within JSON is a fault of one line
+        return "binary"
     if object_lines(data):
         return "json_lines"
     if start[:1] in b"{[":

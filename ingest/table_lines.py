@@ -21,7 +21,7 @@ import msgspec
 from ingest.errors import Reject
 from ingest.formats.contract import RawReject, Source
 from ingest.formats.json_rows import json_rows
-from ingest.lines import head_of, numbered_lines
+from ingest.lines import head_of, is_text, numbered_lines
 from ingest.unpack import MAX_LINE_BYTES
 
 MAX_RECORD_LINES = 200  # a quoted value with more line ends than that is a quote that was never closed
@@ -52,6 +52,9 @@ def rewrite_array(source: Source, out: IO[bytes], places: Places) -> Iterator[Re
     for row in json_rows(source):
         if isinstance(row, RawReject):
             yield Reject(row.line, row.offset, row.reason, row.head)
+            continue
+        if not is_text(row.value):
+            yield Reject(row.line, row.offset, "invalid_utf8", head_of(row.data))
             continue
         out.write(encode(row.value) + b"\n")
         places.lines.append(row.line)

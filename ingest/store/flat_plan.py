@@ -126,8 +126,8 @@ class Layout:
 
     def _candidates(self, times: list[str]) -> dict[str, str]:
         """Columns of JSON that give one number or flag each, with the type to read them as."""
-        if self.file.kind != "json" or self.columns.has_no_numbers:
-            return {}
+        if self.file.kind != "json" or self.file.delimiter == ";" or self.columns.has_no_numbers:
+            return {}  # semicolons: a rewritten table, whose numbers may have decimal commas
         users: dict[str, list[str]] = {}
         for column, key in self.found:
             users.setdefault(self._top(key), []).append(FIELDS[column.field])

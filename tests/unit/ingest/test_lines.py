@@ -25,6 +25,7 @@ def test_records_are_counted_without_blank_lines_and_lines_with_them() -> None:
         (b'{"a": 1} x\n', "trailing_text"),
         (b'{"a": 1}{"b": 2}\n', "trailing_text"),
         (b'{"a": "\xff"}\n', "invalid_utf8"),
+        (b'{"a": "\\ud800"}\n', "invalid_utf8"),
         (b"[1]\n", "not_an_object"),
         (b"17\n", "not_an_object"),
         (b'{"other": NaN}\n', "no_time"),
