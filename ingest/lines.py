@@ -7,7 +7,7 @@ A walk over the file, made only where something was refused. Memory: one line.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import IO
 
 from ingest.errors import HEAD_CHARACTERS, Reject
@@ -19,11 +19,14 @@ UNJUDGED = "unreadable"  # the reader saw nothing it knows: the line itself tell
 _BLANK = b" \t\r\n"
 
 
-def json_rejects(stream: IO[bytes], refused: Iterable[tuple[int, str]]) -> Iterator[Reject]:
+def json_rejects(
+    stream: IO[bytes], refused: Iterable[tuple[int, str]], mend: Callable[[int, int, bytes], bool] | None = None
+) -> Iterator[Reject]:
     """The refused records of a file of JSON lines without lines above the limit; the walk ends after the last.
 
     Args:
         refused: (record number from 1, reason), ascending; UNJUDGED: the line is looked at.
+        mend: told (line, offset, bytes) of a line that is looked at; True: it takes the line, which is no reject then.
     """
     wanted = iter(refused)
     target = next(wanted, None)
@@ -34,12 +37,28 @@ def json_rejects(stream: IO[bytes], refused: Iterable[tuple[int, str]]) -> Itera
         if not data.strip(_BLANK):
             continue
         record += 1
-        if record == target[0]:
-            reason = fault_of_line(data) if target[1] == UNJUDGED else target[1]
-            yield Reject(line, offset, reason, head_of(data))
-            target = next(wanted, None)
-            if target is None:
-                return
+        if record != target[0]:
+            continue
+        is_unjudged = target[1] == UNJUDGED
+        if not (is_unjudged and mend is not None and mend(line, offset, data)):
+            yield Reject(line, offset, fault_of_line(data) if is_unjudged else target[1], head_of(data))
+        target = next(wanted, None)
+        if target is None:
+            return
+
+
+def with_whole_characters(value: object) -> bytes:
+    """The value as JSON; half a surrogate pair, which a writer leaves that cuts texts, becomes a question mark."""
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def mended(data: bytes) -> bytes | None:
+    """A line whose only fault is half a surrogate pair, without it; None for every other line."""
+    try:
+        value = decode(data.strip(_BLANK))
+    except ValueError:
+        return None
+    return with_whole_characters(value) if isinstance(value, dict) and not is_text(value) else None
 
 
 def numbered_lines(stream: IO[bytes]) -> Iterator[tuple[int, int, bytes]]:

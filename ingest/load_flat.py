@@ -6,7 +6,7 @@ Input: an opened source and its format. Output: Told. Everything within the tran
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from ingest.errors import Reject, UnusableFormat
@@ -20,7 +20,7 @@ from ingest.store.append import add_rejects
 from ingest.store.files import reachable
 from ingest.store.flat import FlatColumn, FlatCounts, FlatMeaning
 from ingest.store.flat_source import MAX_NAMES, Columns, FlatFile, read_columns, told
-from ingest.table_lines import Places, rewrite, rewrite_array
+from ingest.table_lines import Mender, Places, rewrite, rewrite_array
 from ingest.told import Told
 from ingest.unpack import MAX_LINE_BYTES
 
@@ -76,9 +76,38 @@ class TableLoad:
         if file.kind == "csv" and bulk_load.counts.n_rejected:
             bulk.take_back(self.cursor, self.reader.table, self.upload_id)
             return self._rewritten(source, head, in_source)
-        rejects = self._rejects(source, file, bulk_load.counts)
+        mender = Mender(self.store.scratch / f"mended-{self.upload_id}.jsonl")
+        try:
+            rejects = self._rejects(source, file, bulk_load.counts, mender)
+            first = add_rejects(self.store, self.cursor, self.upload_id, (in_source(reject) for reject in rejects))
+            found = bulk_load.told(first)
+            return self._mended(source, head, in_source, mender, found) if mender.places.lines else found
+        finally:
+            mender.path.unlink(missing_ok=True)
+
+    def _mended(
+        self, source: Source, head: Head, in_source: Callable[[Reject], Reject], mender: Mender, found: Told
+    ) -> Told:
+        """The counts with those lines that were mended, read once more."""
+        file = FlatFile(str(mender.path.resolve()), "json", longest_line=MAX_LINE_BYTES)
+        again = self._bulk(source, head, file)
+        rejects = self._placed(source, again.counts, mender.places)
         first = add_rejects(self.store, self.cursor, self.upload_id, (in_source(reject) for reject in rejects))
-        return bulk_load.told(first)
+        return replace(
+            found,
+            accepted=found.accepted + again.counts.n_accepted,
+            duplicate=found.duplicate + again.counts.n_duplicate,
+            rejected=found.rejected - again.counts.n_read + again.counts.n_rejected,
+            rejects=(*found.rejects, *first),
+            notes=(*found.notes, f"half characters in {again.counts.n_read} rows became question marks"),
+        )
+
+    def _placed(self, source: Source, counts: FlatCounts, places: Places) -> Iterator[Reject]:
+        """Refused rows of a rewritten source at their place in the source."""
+        if counts.n_rejected:
+            refused = bulk.refused(self.cursor) if counts.plan is not None else _all(counts)
+            with source.open() as stream:
+                yield from places.rejects(stream, _judged(refused))
 
     @property
     def reader(self) -> FlatReader:
@@ -107,17 +136,13 @@ class TableLoad:
                 refused = [in_source(reject) for reject in records]
             file = FlatFile(str(path.resolve()), "json", delimiter=head.delimiter, longest_line=MAX_LINE_BYTES)
             bulk_load = self._bulk(source, head, file)
-            rejects = list(refused)
-            if bulk_load.counts.n_rejected:
-                later = bulk.refused(self.cursor) if bulk_load.counts.plan is not None else _all(bulk_load.counts)
-                with source.open() as stream:
-                    rejects += [in_source(reject) for reject in places.rejects(stream, _judged(later))]
+            rejects = [*refused, *(in_source(reject) for reject in self._placed(source, bulk_load.counts, places))]
             first = add_rejects(self.store, self.cursor, self.upload_id, sorted(rejects, key=lambda r: r.line or 0))
         finally:
             path.unlink(missing_ok=True)
         return bulk_load.told(first, n_refused=len(refused))
 
-    def _rejects(self, source: Source, file: FlatFile, counts: FlatCounts) -> Iterator[Reject]:
+    def _rejects(self, source: Source, file: FlatFile, counts: FlatCounts, mender: Mender) -> Iterator[Reject]:
         """Every refused row with its place; the file is walked only where there are any."""
         if not counts.n_rejected:
             return
@@ -126,7 +151,7 @@ class TableLoad:
             yield from self._by_text(file, list(_judged(refused)))
             return
         with source.open() as stream:
-            yield from json_rejects(stream, refused)
+            yield from json_rejects(stream, refused, mender.take)
 
     def _by_text(self, file: FlatFile, refused: list[tuple[int, str]]) -> Iterator[Reject]:
         """A Parquet file has no lines; its rows are told by their text."""

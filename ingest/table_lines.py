@@ -14,6 +14,7 @@ from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO
 
 import msgspec
@@ -21,7 +22,7 @@ import msgspec
 from ingest.errors import Reject
 from ingest.formats.contract import RawReject, Source
 from ingest.formats.json_rows import json_rows
-from ingest.lines import head_of, is_text, numbered_lines
+from ingest.lines import head_of, is_text, mended, numbered_lines, with_whole_characters
 from ingest.unpack import MAX_LINE_BYTES
 
 MAX_RECORD_LINES = 200  # a quoted value with more line ends than that is a quote that was never closed
@@ -35,6 +36,10 @@ class Places:
     lines: array[int] = field(default_factory=lambda: array("q"))
     offsets: array[int] = field(default_factory=lambda: array("q"))
 
+    def add(self, line: int, offset: int) -> None:
+        self.lines.append(line)
+        self.offsets.append(offset)
+
     def rejects(self, stream: IO[bytes], refused: Iterable[tuple[int, str]]) -> Iterator[Reject]:
         """The refused records, ascending by number, with their place in the source that `stream` reads."""
         lines = numbered_lines(stream)
@@ -46,6 +51,24 @@ class Places:
             yield Reject(wanted, at, reason, head_of(data[at - offset :]))
 
 
+class Mender:
+    """Takes lines that only half a surrogate pair kept from being read, and writes them mended for another reading."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.places = Places()
+
+    def take(self, line: int, offset: int, data: bytes) -> bool:
+        """Whether the line could be mended."""
+        found = mended(data)
+        if found is None:
+            return False
+        with self.path.open("ab") as out:
+            out.write(found + b"\n")
+        self.places.add(line, offset)
+        return True
+
+
 def rewrite_array(source: Source, out: IO[bytes], places: Places) -> Iterator[Reject]:
     """Writes the objects of a JSON array, one a line, and yields a Reject for everything else."""
     encode = msgspec.json.Encoder().encode
@@ -53,12 +76,8 @@ def rewrite_array(source: Source, out: IO[bytes], places: Places) -> Iterator[Re
         if isinstance(row, RawReject):
             yield Reject(row.line, row.offset, row.reason, row.head)
             continue
-        if not is_text(row.value):
-            yield Reject(row.line, row.offset, "invalid_utf8", head_of(row.data))
-            continue
-        out.write(encode(row.value) + b"\n")
-        places.lines.append(row.line)
-        places.offsets.append(row.offset)
+        out.write((encode(row.value) if is_text(row.value) else with_whole_characters(row.value)) + b"\n")
+        places.add(row.line, row.offset)
 
 
 Line = tuple[int, int, bytes]  # number, byte offset, bytes
@@ -96,8 +115,7 @@ def rewrite(
         elif any(cells):
             row = {name: cell for name, cell in zip(reversed(header), reversed(cells), strict=True) if cell}
             out.write(encode(dict(reversed(row.items()))) + b"\n")
-            places.lines.append(number)
-            places.offsets.append(offset)
+            places.add(number, offset)
         else:
             yield Reject(number, offset, "no_time", head_of(data))
 

@@ -92,12 +92,13 @@ class _Load:
         known = f" AND ({identity}) NOT IN (SELECT ({identity}) FROM {table})" if standing else ""
         if standing and table == "requests":
             known = f" AND (starts_with(request_key, {self._by_content}) OR request_key NOT IN (SELECT request_key FROM requests))"
+        before = self._stored(table) if standing else 0
         self._do(f"INSERT INTO {table} ({names}) SELECT {names} FROM ({select}) WHERE reason IS NULL{known}")
         rejected = 0
-        if self._stored(table) < n_rows:
+        if self._stored(table) - before < n_rows:
             rejected = self._find_refused(plan)
         self._mend_repeats(table, identity, standing=standing)
-        accepted = self._stored(table)
+        accepted = self._stored(table) - before
         return accepted, n_rows - rejected - accepted, rejected
 
     def _do(self, sql: str, parameters: Sequence[object] = ()) -> None:

@@ -285,6 +285,20 @@ def test_a_name_that_first_comes_late_is_not_lost(tmp_path: Path) -> None:
     assert requests["status_class"].value_counts(sort=True).rows() == [("ok", 30_000), ("timeout", 1)]
 
 
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+def test_a_text_cut_within_a_character_costs_no_row(tmp_path: Path, name: str) -> None:
+    rows = [{"id": f"r-{number}", "input_tokens": number, "topic": "sun \ud83c\udf1e"} for number in range(5)]
+    rows[1]["topic"] = rows[3]["topic"] = "sun \ud83c"
+    rows[3]["input_tokens"] = -1
+    content = lines(*rows) + b"broken\n" if name == "a.jsonl" else json.dumps(rows).encode()
+    receipt, requests = load_bytes(tmp_path, content, name)
+    assert sorted(requests["request_id"]) == ["r-0", "r-1", "r-2", "r-4"]
+    assert requests.filter(request_id="r-1")["attributes"].item() == '{"topic":"sun ?"}'
+    assert receipt.reasons == {"negative_tokens": 1} | ({"invalid_json": 1} if name == "a.jsonl" else {})
+    assert receipt.read == receipt.accepted + receipt.rejected
+    assert places(receipt)[0][::2] == ((4 if name == "a.jsonl" else 1), "negative_tokens")
+
+
 def test_one_wrong_value_in_a_column_of_numbers_costs_its_row_alone(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [{"id": f"r-{number}", "input_tokens": number} for number in range(20_000)]
     rows[15_000]["input_tokens"] = "many"
