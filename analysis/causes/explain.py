@@ -66,15 +66,18 @@ class Investigation:
         scene, settings = self.scene, self.settings
         if scene.basis == "none":
             return ()
+        fewer = (*replicas.candidates(scene, settings), *cold.candidates(scene, settings))
+        short = {
+            pool for candidate in fewer for pool in candidate.reach
+        }  # its survivors take more of it: no router fault
         return (
             *work.candidates(scene, self.work, settings),
             *cache.candidates(scene, self.work, settings),
             *speed.candidates(scene, self.work, settings),
-            *replicas.candidates(scene, settings),
-            *cold.candidates(scene, settings),
+            *fewer,
             *seats.candidates(scene, settings),
             *memory.candidates(scene, settings),
-            *skew.candidates(scene, settings),
+            *skew.candidates(scene, settings, short),
         )
 
     @cached_property

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from analysis.aggregates.statistics import quantile
+from analysis.aggregates.statistics import quantile, quantile_expr
 from analysis.causes.candidates.candidate import Candidate, named
 from analysis.causes.figures import number
 from analysis.causes.scene import Scene
@@ -20,19 +20,17 @@ SHRUNK = 1.5  # usage against tokens in flight; overloads, longer prompts and lo
 FULL_ENOUGH = 0.3  # median usage met by those that waited: requests wait before the last token is taken
 WAITED_S = 0.5
 MIN_SEEN = 30
+MIN_IN_BIN = 5
+BIN_S = 300.0
 
 
 def candidates(scene: Scene, settings: CauseSettings) -> list[Candidate]:
     rows = scene.rows
     if not rows.has("kv_cache_usage", "replica", "prefill_ns", "decode_ns", "input_tokens", "output_tokens"):
         return []
-    now, before = _filled(scene.inside.with_columns(w=pl.lit(1.0))), _filled(scene.normal)
-    table = now.join(before, on=["replica", "pool"], suffix="_before").filter(
-        (pl.col("flight") > 0) & (pl.col("flight_before") > 0) & (pl.col("usage_before") > 0)
-    )
-    table = table.with_columns(
-        ratio=pl.col("usage") / pl.col("usage_before") / (pl.col("flight") / pl.col("flight_before"))
-    ).sort("replica")
+    now, before = _filled(scene.inside), _filled(scene.normal)
+    table = now.join(before, on=["replica", "pool"], suffix="_before").filter(pl.col("fills_before") > 0)
+    table = table.with_columns(ratio=pl.col("fills") / pl.col("fills_before")).sort("replica")
     small = table.filter(pl.col("ratio") >= SHRUNK)
     if small.height == 0:
         return []
@@ -45,19 +43,23 @@ def candidates(scene: Scene, settings: CauseSettings) -> list[Candidate]:
 
 
 def _filled(frame: pl.DataFrame) -> pl.DataFrame:
-    """Tokens in flight (up to a constant) and mean usage, per replica."""
+    """Usage per token in flight (up to a constant) and mean usage, per replica: the median of bins of five minutes, for
+    load that comes and goes within a longer time would part the two."""
     calls = pl.col("llm_calls").clip(lower_bound=1)
     tokens = (pl.col("uncached") + pl.col("output_tokens") / 2) / calls
     held = pl.col("t_prefill") + pl.col("t_decode")
     return (
         frame.lazy()
         .drop_nulls(["replica", "kv_cache_usage"])
-        .with_columns(pl.col("replica", "pool").cast(pl.String))
+        .with_columns(pl.col("replica", "pool").cast(pl.String), bin=pl.col("at") // BIN_S)
+        .group_by("replica", "pool", "bin")
+        .agg(flight=(tokens * held).sum(), usage=pl.col("kv_cache_usage").mean(), n=pl.len())
+        .filter((pl.col("n") >= MIN_IN_BIN) & (pl.col("flight") > 0))
         .group_by("replica", "pool")
         .agg(
-            flight=(tokens * held * pl.col("w")).sum(),
-            usage=(pl.col("kv_cache_usage") * pl.col("w")).sum() / pl.col("w").sum(),
-            n=pl.len(),
+            fills=quantile_expr(pl.col("usage") / pl.col("flight"), 0.5),
+            usage=pl.col("usage").mean(),
+            n=pl.col("n").sum(),
         )
         .filter(pl.col("n") >= MIN_SEEN)
         .collect()

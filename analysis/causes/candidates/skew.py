@@ -8,6 +8,7 @@ uneven on purpose.
 from __future__ import annotations
 
 import math
+from collections.abc import Set
 
 import polars as pl
 
@@ -21,7 +22,8 @@ ALIVE = 0.25  # of its normal share; below, a replica is missing, and that is an
 Z = 6.0
 
 
-def candidates(scene: Scene, settings: CauseSettings) -> list[Candidate]:
+def candidates(scene: Scene, settings: CauseSettings, short: Set[str]) -> list[Candidate]:
+    """One candidate per skewed pool, but for those in `short`, which miss replicas."""
     if not scene.rows.has("replica"):
         return []
     keys = [pl.col(name).cast(pl.String) for name in ("replica", "pool")]
@@ -35,7 +37,7 @@ def candidates(scene: Scene, settings: CauseSettings) -> list[Candidate]:
     )
     found = []
     for (pool,), part in table.group_by("pool", maintain_order=True):
-        if part.height < 2 or part.filter(pl.col("share") < ALIVE * pl.col("usual")).height:
+        if pool in short or part.height < 2 or part.filter(pl.col("share") < ALIVE * pl.col("usual")).height:
             continue
         top = part.filter(pl.col("usual") > 0).sort(pl.col("share") / pl.col("usual"), descending=True).head(1)
         if top.height == 0:
