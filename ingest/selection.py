@@ -35,6 +35,8 @@ COLUMN_DIMENSIONS: tuple[str, ...] = (  # dimensions that are a column of reques
 DERIVED_DIMENSIONS: tuple[str, ...] = ("cache_state", "input_bucket", "output_bucket", "hour", "weekday")
 DIMENSIONS: tuple[str, ...] = COLUMN_DIMENSIONS + DERIVED_DIMENSIONS
 
+FIRST_YEAR, LAST_YEAR = 1971, 2200  # what nanoseconds in 64 bits hold, with room for zones and ranges before
+
 _WEEK = re.compile(r"^(\d{4})-W(\d{2})$")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -66,6 +68,8 @@ def week_selection(week: str, timezone: str, where: tuple[tuple[str, str], ...] 
     found = _WEEK.match(week)
     if not found:
         raise ConfigError(f'week "{week}" is not of the form 2026-W48')
+    if not FIRST_YEAR <= int(found[1]) <= LAST_YEAR:
+        raise ConfigError(f'week "{week}" lies outside {FIRST_YEAR} to {LAST_YEAR}')
     try:
         monday = date.fromisocalendar(int(found[1]), int(found[2]), 1)
     except ValueError:
@@ -99,6 +103,8 @@ def parse_instant(text: str, timezone: str) -> int:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
         raise ConfigError(f'time "{text}" is not ISO 8601; write 2026-03-02 or 2026-03-02T10:45:00Z') from None
+    if not FIRST_YEAR <= moment.year <= LAST_YEAR:
+        raise ConfigError(f'time "{text}" lies outside {FIRST_YEAR} to {LAST_YEAR}')
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=zone_of(timezone))
     return to_ns(moment)
