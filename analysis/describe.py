@@ -11,6 +11,7 @@ from importlib import metadata
 import polars as pl
 
 from analysis.aggregates.exact import exact_sum
+from analysis.aggregates.quality import Rule, rules
 from analysis.aggregates.windows import Span
 from analysis.dimensions import grouped
 from analysis.metrics.catalog import METRICS
@@ -129,12 +130,21 @@ def _whole(value: float | None) -> int | None:
 
 
 def definitions() -> list[Definition]:
-    """Meaning of every metric, stage and dimension, in the order of the catalogs."""
+    """Meaning of every metric, stage, dimension and check of the data, in the order of the catalogs."""
     metrics = [Definition(m.id, "metric", m.title, str(m.unit), m.says, m.source) for m in METRICS]
     stages = [Definition(name, "stage", name.replace("_", " "), "s", says, "") for name, says in SAYS.items()]
     columns = {column.name: column.says for column in REQUESTS} | _DERIVED
     dimensions = [Definition(name, "dimension", name.replace("_", " "), "", columns[name], "") for name in DIMENSIONS]
-    return [*metrics, *stages, *dimensions]
+    checks = [Definition(rule.id, "check", rule.title, "ratio", f"{rule.says} {_grades(rule)}", "") for rule in rules()]
+    return [*metrics, *stages, *dimensions, *checks]
+
+
+def _grades(rule: Rule) -> str:
+    a, b = (f"{float(limit):.6%}".rstrip("0%").rstrip(".") for limit in (rule.a, rule.b))
+    if rule.c is None:
+        return f"A up to {a} %, B up to {b} %, else C."
+    c = f"{float(rule.c):.6%}".rstrip("0%").rstrip(".")
+    return f"A up to {a} %, B up to {b} %, C up to {c} %, else D, which withholds verdicts."
 
 
 def provenance(

@@ -32,7 +32,13 @@ def test_every_definition_says_something_once() -> None:
     found = definitions()
     assert [one.id for one in found if not one.says] == []
     assert len({(one.kind, one.id) for one in found}) == len(found)
-    assert {one.kind for one in found} == {"metric", "stage", "dimension"}
+    assert {one.kind for one in found} == {"metric", "stage", "dimension", "check"}
+    checks = {one.id: one.says for one in found if one.kind == "check"}
+    assert checks["rejected"] == (
+        "Rejected rows or spans, of all that were read. "
+        "A up to 0.1 %, B up to 1 %, C up to 25 %, else D, which withholds verdicts."
+    )
+    assert checks["without_time"].endswith("A up to 0 %, B up to 1 %, else C.")
 
 
 def test_provenance_bears_the_instant_it_is_given() -> None:
