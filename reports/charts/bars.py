@@ -56,11 +56,12 @@ def stacked_bars(data: StackedBars, height: int) -> Any:
             height,
             barmode="stack",
             annotations=notes,
+            margin={**theme.MARGIN, "l": theme.room(data.groups)},
             uniformtext={"minsize": 11, "mode": "hide"},
             xaxis=theme.axis(
                 grid=True, range=[0, reach * (1.0 if data.unit == "ratio" else 1.14) or 1], **_unit(data.unit)
             ),
-            yaxis=theme.axis(grid=False, autorange="reversed", showline=False),
+            yaxis=theme.axis(grid=False, automargin=False, autorange="reversed", showline=False),
         ),
     )
 
@@ -127,8 +128,9 @@ def losses(data: Losses, height: int) -> Any:
         [bar],
         theme.layout(
             height,
+            margin={**theme.MARGIN, "l": theme.room(data.steps)},
             xaxis=theme.axis(grid=True, range=[0, reach * 1.6 or 1], **_unit(data.unit)),
-            yaxis=theme.axis(grid=False, autorange="reversed", showline=False),
+            yaxis=theme.axis(grid=False, automargin=False, autorange="reversed", showline=False),
         ),
     )
 

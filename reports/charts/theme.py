@@ -24,6 +24,7 @@ SERIES = ("series-1", "series-2", "stage-retrieval", "stage-guardrail", "stage-m
 DASHES = ("solid", "dash", "dot", "dashdot")
 HEAT = ("heat-0", "heat-1", "heat-2", "heat-3", "heat-4", "heat-5")
 TRANSPARENT = "rgba(0,0,0,0)"
+CHARACTER = 7  # pixels of one at 12 px
 MARGIN = {"l": 8, "r": 8, "t": 6, "b": 8, "pad": 4}
 
 Item = TypeVar("Item")
@@ -52,6 +53,12 @@ def thinned(items: Sequence[Item]) -> tuple[Item, ...]:
         return tuple(items)
     last = len(items) - 1
     return tuple(items[index * last // (POINT_CAP - 1)] for index in range(POINT_CAP))
+
+
+def room(labels: Sequence[str], most: int = 270) -> int:
+    """Pixels left of a plot for its row labels: set, not found by the script, which may not settle on a phone."""
+    widest = max((sum(1 if character.isascii() else 2 for character in label) for label in labels), default=0)
+    return min(most, 18 + CHARACTER * widest)
 
 
 def layout(height: int, **more: Any) -> dict[str, Any]:

@@ -10,16 +10,13 @@ from typing import Any
 from reports.charts import theme
 from reports.charts.data import Timeline, TimelineBar
 
-CHARACTER = 7  # pixels of one at 12 px, so that names stand left and their indent shows
-MAX_ROOM = 270
-
 
 def timeline(data: Timeline, height: int) -> Any:
     """Each bar starts where its span does; containers are outlines."""
     import plotly.graph_objects as go
 
     bars = [(row, bar) for row, line in zip(data.rows, data.bars, strict=True) for bar in line]
-    room = min(MAX_ROOM, 16 + CHARACTER * max((len(row) for row in data.rows), default=0))
+    room = theme.room([row.rstrip("\u200b\u200c") for row in data.rows])
     groups = [[item for item in bars if item[1].hatched is hatched] for hatched in (False, True)]
     traces = [_trace(group, hatched=hatched) for group, hatched in zip(groups, (False, True), strict=True) if group]
     dressed = [theme.mark(mark.value, mark.label, vertical=True) for mark in data.marks]

@@ -86,6 +86,8 @@ def nothing_to_do(result: AnalysisResult, text: Text) -> str | None:
         return text.say(
             "No cause explains the breach. Load the traces of the engine, or a week before to compare with, to find out more."
         )
+    if not any(objective.verdict == "met" for objective in result.objectives):
+        return text.say("Nothing can be advised: no objective could be judged. Part 12 says what to log.")
     return text.say("Nothing: no objective is breached or endangered.")
 
 

@@ -35,7 +35,7 @@ from reports.view.blocks import (
     row,
     text_cell,
 )
-from reports.view.labels import value_cell
+from reports.view.labels import has_price, value_cell
 
 TOP = 20  # rows of one table; the rest is one line, so that the table adds up
 CUBES = ("scenario", "model", "tenant", "user")
@@ -53,24 +53,27 @@ MAX_DAYS = 31
 def costs_part(result: AnalysisResult, text: Text) -> Part:
     title = text.say("10. Cost")
     costs = result.costs
-    if costs.total_usd is None:
+    if not has_price(costs):
         says = text.say("No request has a price: log tokens and the model, and give prices with --prices prices.yaml.")
-        return Part("p10", title, title, "", (Message(plain(says)), *_unpriced(costs, text)))
+        return Part("p10", title, title, "", (Message(plain(says)), *_unpriced(costs, text), *_cubes(costs, text)))
     lead = text.say("Prices: {book}. Retries count; sums are divided by the sampling rate.", book=costs.price_book)
     blocks: list[Block] = [_heads(result, text)]
     blocks += _unpriced(costs, text)
-    if costs.drivers:
+    if any(words.decimal(driver.cost_usd) for driver in costs.drivers):
         blocks.append(_drivers(costs, text))
     if len({day.day for day in costs.days if day.day != "unknown"}) > 1:
         blocks.append(_days(costs, text))
-    for dimension in CUBES:
-        found = [cost for cost in costs.cubes.get(dimension, []) if cost.requests]
-        if found:
-            blocks.append(_cube(dimension, found, text))
+    blocks += _cubes(costs, text)
     blocks += _gpu_models(costs, text) + _budgets(costs, text) + _other(costs, text)
     blocks += [Message(plain(note)) for note in costs.notes]
     blocks.append(_bill(result, text))
     return Part("p10", title, title, lead, tuple(blocks))
+
+
+def _cubes(costs: Costs, text: Text) -> list[Block]:
+    """Requests, tokens and money by each dimension that has any."""
+    tables = ((dimension, [cost for cost in costs.cubes.get(dimension, []) if cost.requests]) for dimension in CUBES)
+    return [_cube(dimension, found, text) for dimension, found in tables if found]
 
 
 def _heads(result: AnalysisResult, text: Text) -> Heads:
@@ -215,7 +218,7 @@ def _cube(dimension: str, found: list[CostRow], text: Text) -> Panel:
     rows = [_cost_row(cost, dimension, text) for cost in shown]
     if rest:
         n = sum(cost.others or 1 for cost in rest)
-        rows.append(_figures(text_cell(text.say("other ({n})", n=words.count(n))), rest))
+        rows.append(_figures(text_cell(text.say("other ({n})", n=words.count(n))), rest, text))
     titles = {
         "scenario": text.say("By scenario"),
         "model": text.say("By model"),
@@ -236,24 +239,24 @@ def _cube(dimension: str, found: list[CostRow], text: Text) -> Panel:
             Column(text.say("Wasted"), number=True),
         ),
         rows=tuple(rows),
-        foot=(_figures(text_cell(text.say("Total")), found),),
+        foot=(_figures(text_cell(text.say("Total")), found, text),),
     )
     return Panel(titles[dimension], (table,))
 
 
 def _cost_row(cost: CostRow, dimension: str, text: Text) -> Row:
-    return _figures(value_cell(cost.by.get(dimension), text), [cost])
+    return _figures(value_cell(cost.by.get(dimension), text), [cost], text)
 
 
-def _figures(head: Cell, group: list[CostRow]) -> Row:
+def _figures(head: Cell, group: list[CostRow], text: Text) -> Row:
     """Sums of a group of rows; a figure that none of them has stays unknown."""
     requests = sum(cost.requests for cost in group)
     inputs = _total([cost.input_tokens for cost in group])
     cached = _total([cost.cached_input_tokens for cost in group])
-    usd = _money([cost.cost_usd for cost in group])
+    unpriced = sum(cost.unpriced_requests for cost in group)
+    usd = _money([cost.cost_usd for cost in group]) if unpriced < requests else None  # of none is not known, not zero
     good = _total([cost.good_requests for cost in group])
     per_thousand = words.number(usd / good * 1000) if usd is not None and good else words.UNKNOWN
-    unpriced = sum(cost.unpriced_requests for cost in group)
     return Row(
         head,
         (
@@ -263,7 +266,7 @@ def _figures(head: Cell, group: list[CostRow]) -> Row:
             number_cell(words.compact(_total([cost.output_tokens for cost in group]))),
             number_cell(
                 words.cents(str(usd)) if usd is not None else words.UNKNOWN,
-                f"{words.count(unpriced)} unpriced" if unpriced else None,
+                text.say("{n} unpriced", n=words.count(unpriced)) if unpriced else None,
             ),
             number_cell(per_thousand),
             number_cell(

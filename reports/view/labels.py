@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import date
 from urllib.parse import quote
 
-from analysis.result import AnalysisResult, Change, ObjectiveResult
+from analysis.result import AnalysisResult, Change, Costs, ObjectiveResult
 from reports.charts import theme
 from reports.text import UNKNOWN, Text, count, limit, metric_name, move, target_share
 from reports.text import change as words_of_change
@@ -166,6 +166,11 @@ def of_count(text: Text, n: float | None, of: float | None) -> str:
 def address(kind: str, name: str) -> str:
     """Where the service shows a thing: /requests/ID; a name from outside stays one path."""
     return f"/{kind}/{quote(name, safe='')}"
+
+
+def has_price(costs: Costs) -> bool:
+    """Whether any request has a price; a total of nothing is not known, and not zero."""
+    return costs.total_usd is not None and costs.priced_share != 0
 
 
 def day_of(text: Text, instant: str) -> date:

@@ -18,6 +18,7 @@ from reports.view.labels import (
     change_words,
     day_of,
     find_change,
+    has_price,
     limit_words,
     objective_label,
     of_count,
@@ -292,7 +293,7 @@ def _before(result: AnalysisResult, metric: str, text: Text) -> str | None:
 
 def _goodput(result: AnalysisResult, text: Text) -> Head:
     good = result.goodput
-    if good.requests_per_second is None:
+    if good.requests_per_second is None or good.valid == 0:
         return Head(
             text.say("Goodput"), words.UNKNOWN, "", (plain(good.note or text.say("No request could be judged.")),)
         )
@@ -329,7 +330,7 @@ def _availability(result: AnalysisResult, text: Text) -> Head:
 
 def _spend(result: AnalysisResult, text: Text) -> Head:
     costs = result.costs
-    if costs.total_usd is None:
+    if not has_price(costs):
         missing = costs.unpriced_requests or result.summary.unpriced_requests
         says = (
             text.say("No price is known for {n} requests.", n=words.count(missing))

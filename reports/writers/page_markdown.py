@@ -15,7 +15,7 @@ from reports.text import Text, metric_name
 from reports.view import actions, verdict
 from reports.view.blocks import Rich
 from reports.view.distributions import streaming_word
-from reports.view.labels import badge, objective_label, text_for
+from reports.view.labels import badge, has_price, objective_label, text_for
 from reports.view.objectives import attained_words, ordered
 
 SIGNS = {"breached": "✕", "endangered": "▲", "met": "✓", "too_few": "◌", "unknown": "?"}
@@ -150,7 +150,7 @@ def _percentile(distribution: Distribution, name: str, text: Text) -> str:
 def _costs(result: AnalysisResult, text: Text) -> list[str]:
     """The largest values of one dimension, the rest in one line, the total."""
     cube = next((dimension for dimension in ("scenario", "tenant", "model") if result.costs.cubes.get(dimension)), None)
-    if cube is None or result.costs.total_usd is None:
+    if cube is None or not has_price(result.costs):
         return []
     ranked = sorted(result.costs.cubes[cube], key=lambda row: -(words.decimal(row.cost_usd) or Decimal(0)))
     rows = [

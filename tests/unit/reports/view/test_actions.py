@@ -107,6 +107,10 @@ def test_without_findings_the_place_of_the_cards_says_why() -> None:
     assert actions.nothing_to_do(result, EN) is None
     assert actions.nothing_to_do(quiet_week(), EN) == "Nothing: no objective is breached or endangered."
     assert str(actions.nothing_to_do(replace(result, findings=[]), EN)).startswith("No cause explains the breach.")
+    unjudged = [replace(objective, verdict="unknown") for objective in result.objectives]
+    assert str(actions.nothing_to_do(replace(result, findings=[], objectives=unjudged), EN)).startswith(
+        "Nothing can be advised"
+    )
     silent = [replace(finding, recommendations=[]) for finding in result.findings]
     assert str(actions.nothing_to_do(replace(result, findings=silent), EN)).startswith("A stage is found")
     assert "Evidence" in facts_of(actions.blocks(replace(result, findings=silent), EN)[0])

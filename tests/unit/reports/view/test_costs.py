@@ -135,3 +135,22 @@ def test_the_end_of_the_part_says_how_to_hold_a_bill_against_it() -> None:
     assert "".join(piece.text for piece in message.sentences) == (
         "No bill stands against these figures. Compare one: tailwise reconcile BILL --period 2026-03"
     )
+
+
+def test_where_nothing_has_a_price_money_is_unknown_and_tokens_are_still_shown() -> None:
+    result = week()
+    rows = [replace(cost, cost_usd="0", unpriced_requests=cost.requests) for cost in result.costs.cubes["model"]]
+    costs = replace(result.costs, total_usd="0", priced_share=0.0, cubes={"model": rows})
+    part = costs_part(replace(result, costs=costs), EN)
+    assert [type(block) for block in part.blocks] == [Message, Panel, Panel]
+    models = table(replace(result, costs=costs), "By model")
+    assert [words(cell) for cell in models.rows[0].cells[:5]] == [
+        "1,212,200", "4,643 M", "42 %", "257 M", "– / 1,212,200 unpriced",
+    ]  # fmt: skip
+
+
+def test_drivers_without_money_are_no_chart() -> None:
+    result = week()
+    free = [replace(driver, cost_usd="0") for driver in result.costs.drivers]
+    part = costs_part(replace(result, costs=replace(result.costs, drivers=free)), EN)
+    assert [block.title for block in part.blocks if isinstance(block, Figure)] == ["Cost per day"]

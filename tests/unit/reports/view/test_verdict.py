@@ -133,3 +133,14 @@ def test_headline_figures_of_an_empty_selection_are_unknown_with_the_reason() ->
         ("–", "No request has tokens and a price."),
         ("D", "0 rows rejected of 0 · details"),
     ]
+
+
+def test_no_judged_request_is_no_goodput_and_no_price_is_no_spend() -> None:
+    result = week()
+    unjudged = replace(result.goodput, valid=0, good=0, requests_per_second=0.0, ratio=None, note=None)
+    unpriced = replace(result.costs, total_usd="0", priced_share=0.0)
+    heads = verdict.heads(replace(result, goodput=unjudged, costs=unpriced), EN).heads
+    assert [(head.value, words(head.lines[0])) for head in (heads[0], heads[2])] == [
+        ("–", "No request could be judged."),
+        ("–", "No price is known for 812 requests."),
+    ]
