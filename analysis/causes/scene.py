@@ -14,6 +14,7 @@ from functools import cached_property
 
 import polars as pl
 
+from analysis.causes.figures import number
 from analysis.causes.rows import Rows
 from analysis.causes.settings import CauseSettings
 from analysis.causes.window import Interval
@@ -43,28 +44,47 @@ class Scene:
         return float(self.normal["w"].sum())
 
 
+@dataclass(frozen=True)
+class Quiet:
+    """The unbroken part of a selection, and the times that were taken out of it."""
+
+    frame: pl.DataFrame
+    holes: tuple[tuple[float, float], ...]
+
+    def covered(self, start: float, end: float) -> float:
+        """Part of a time that is not in a hole."""
+        taken, reached = 0.0, start
+        for hole, right in sorted(self.holes):
+            left = max(hole, reached)
+            if right > left and left < end:
+                taken += min(right, end) - left
+                reached = min(right, end)
+        return max(0.0, 1.0 - taken / (end - start))
+
+
 def quiet_part(
     rows: Rows,
     incidents: Sequence[tuple[float, float]],
     breached: Sequence[tuple[float, float]],
     settings: CauseSettings,
-) -> pl.DataFrame:
+) -> Quiet:
     """Requests outside all incidents and breached windows and the guard around them.
 
     Where the judged windows are so long that nothing is left, the incidents alone are taken out, then with a shorter
     guard: a breached window of four hours holds a good three of normal traffic.
     """
-    quiet = rows.frame.head(0)
+    quiet = Quiet(rows.frame.head(0), ())
     for taken, guard in (
         ((*incidents, *breached), settings.guard_s),
         (incidents, settings.guard_s),
         (incidents, settings.guard_s / 3),
     ):
+        holes = tuple((start - guard, end + guard) for start, end in sorted(set(taken)))
         keep = pl.lit(value=True)
-        for start, end in sorted(set(taken)):
-            keep &= (pl.col("at") < start - guard) | (pl.col("at") >= end + guard)
-        quiet = rows.frame.filter(keep)
-        if quiet.height >= max(settings.min_normal_requests, settings.min_normal_share * rows.frame.height):
+        for start, end in holes:
+            keep &= (pl.col("at") < start) | (pl.col("at") >= end)
+        quiet = Quiet(rows.frame.filter(keep), holes)
+        if quiet.frame.height >= max(settings.min_normal_requests, settings.min_normal_share * rows.frame.height):
             return quiet
     return quiet
 
@@ -72,7 +92,7 @@ def quiet_part(
 def scene_of(
     rows: Rows,
     interval: Interval,
-    quiet: pl.DataFrame,
+    quiet: Quiet,
     *,
     earlier: Rows | None,
     replica_hours: pl.DataFrame | None,
@@ -81,20 +101,26 @@ def scene_of(
     """The scene of one episode: normal from the quiet part of the selection, else from the earlier baseline."""
     inside = rows.frame.filter((pl.col("at") >= interval.start) & (pl.col("at") < interval.end))
     normal, basis = quiet, "selection"
-    if quiet.height < settings.min_normal_requests:
-        normal, basis = (quiet, "none") if earlier is None else (earlier.frame, "earlier")
-    if basis == "none" or normal.height == 0:
-        return Scene(rows, interval, inside, normal.head(0).with_columns(w=pl.lit(1.0)), "none", replica_hours)
+    if quiet.frame.height < settings.min_normal_requests:
+        normal, basis = (quiet, "none") if earlier is None else (Quiet(earlier.frame, ()), "earlier")
+    if basis == "none" or normal.frame.height == 0:
+        return Scene(rows, interval, inside, normal.frame.head(0).with_columns(w=pl.lit(1.0)), "none", replica_hours)
     shift = 0.0 if basis == "selection" or earlier is None else (earlier.start_ns - rows.start_ns) / 1e9
     return Scene(rows, interval, inside, _weighted(normal, interval, rows, shift, settings), basis, replica_hours)
 
 
-def _weighted(
-    normal: pl.DataFrame, interval: Interval, rows: Rows, shift: float, settings: CauseSettings
-) -> pl.DataFrame:
-    """Normal rows with `w`: near hours weigh more, both sides are balanced, and the sum is that of the interval."""
-    step = float(settings.bin_s)
+def _weighted(quiet: Quiet, interval: Interval, rows: Rows, shift: float, settings: CauseSettings) -> pl.DataFrame:
+    """Normal rows with `w`: near hours weigh more, both sides are balanced, and the sum is that of the interval.
+
+    A bin that a hole or the end of the rows cuts counts for the part that it covers.
+    """
+    normal, step = quiet.frame, float(settings.bin_s)
     bins = (normal["at"] // step).unique().sort().to_list()
+    last = number(normal["at"].max())
+    covered = [
+        quiet.covered(index * step, (index + 1) * step) * min(1.0, max(last - index * step, 1.0) / step)
+        for index in bins
+    ]
     center = (interval.start + interval.end) / 2
     length_days = (rows.end_ns - rows.start_ns) / 1e9
     times = [index * step + step / 2 + shift for index in bins]
@@ -103,7 +129,7 @@ def _weighted(
     else:
         weights = [math.exp(-max(0.0, abs(time - center) - interval.length / 2) / NEAR_S) for time in times]
         weights = _balanced(times, weights, center)
-    total = sum(weights) or 1.0
+    total = sum(weight * part for weight, part in zip(weights, covered, strict=True)) or 1.0
     scale = interval.length / step / total
     table = pl.DataFrame(
         {"bin": bins, "w": [weight * scale for weight in weights]}, schema={"bin": pl.Float64, "w": pl.Float64}

@@ -17,6 +17,7 @@ from analysis.causes.settings import CauseSettings
 from analysis.result import Evidence
 
 SHRUNK = 1.5  # usage against tokens in flight; overloads, longer prompts and lost caches stay within 1.1
+FULLER = 1.3  # of the mean usage itself: a smaller cache is a fuller one
 FULL_ENOUGH = 0.3  # median usage met by those that waited: requests wait before the last token is taken
 WAITED_S = 0.5
 MIN_SEEN = 30
@@ -31,7 +32,7 @@ def candidates(scene: Scene, settings: CauseSettings) -> list[Candidate]:
     now, before = _filled(scene.inside), _filled(scene.normal)
     table = now.join(before, on=["replica", "pool"], suffix="_before").filter(pl.col("fills_before") > 0)
     table = table.with_columns(ratio=pl.col("fills") / pl.col("fills_before")).sort("replica")
-    small = table.filter(pl.col("ratio") >= SHRUNK)
+    small = table.filter((pl.col("ratio") >= SHRUNK) & (pl.col("usage") >= FULLER * pl.col("usage_before")))
     if small.height == 0:
         return []
     sick = small["replica"].to_list()
