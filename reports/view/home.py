@@ -40,7 +40,6 @@ class HomePage:
     objectives: Table | None
     objectives_note: str
     reports: Table | None
-    can_load_sample: bool
     empty: bool
     links: tuple[tuple[str, str], ...]
 
@@ -63,7 +62,6 @@ def home_of(view: HomeView, text: Text) -> HomePage:
         objectives=_objectives(latest, text) if latest is not None and latest.objectives else None,
         objectives_note=verdict.under_title(latest, text) if latest is not None else "",
         reports=_reports(view.reports, text) if view.reports else None,
-        can_load_sample=view.can_load_sample,
         empty=not view.uploads and not view.reports,
         links=tuple(view.extra_links),
     )

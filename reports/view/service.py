@@ -56,7 +56,6 @@ class HomeView:
     latest_report: str | None = None  # id of the report that `latest` was stored as
     timezone: str = "UTC"
     simulated: bool = False
-    can_load_sample: bool = False
     extra_links: list[tuple[str, str]] = field(default_factory=list)  # label, address
 
 
