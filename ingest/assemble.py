@@ -12,6 +12,7 @@ Pending traces stand in the store, so spans may be durable before their requests
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -130,6 +131,8 @@ def load_spans(  # noqa: PLR0917  # the first six are what every load has
     load = SpanLoad(store, cursor, source, upload_id, options)
     is_document = framing == "document" or otlp_json.is_document(start[:65_536])
     work = load.document if is_document else lambda: load.lines(start)
+    if source.packing == "none" and not is_document and otlp_json.has_long_line(source.path):
+        work = load.long_lines
     tick = None if progress is None else lambda done: progress(min(done, source.size_bytes), source.size_bytes)
     try:
         counts = watched(cursor, work, tick=tick, cancelled=cancelled)
@@ -210,26 +213,36 @@ class SpanLoad:
     def document(self) -> SpanCounts:
         """Reads the source as JSON values however laid out: cut into lines first."""
         with self.source.open() as stream:
-            data = stream.read()
-        torn: list[Reject] = []
-        places: list[tuple[int, int]] = []
-        path = self.store.scratch / f"document-{uuid4().hex}.jsonl"
+            return self._cut(otlp_json.pieces(stream.read()))
+
+    def long_lines(self) -> SpanCounts:
+        """Reads a source of JSON lines of which some are too long for the reader of the store."""
+        with self.source.open() as stream:
+            return self._cut(otlp_json.short_lines(stream))
+
+    def _cut(self, pieces: Iterator[otlp_json.Piece | Reject]) -> SpanCounts:
+        """Reads pieces through a file of lines; rejects are told where the pieces came from."""
+        refused: list[Reject] = []
+        places = array("q")
+        path = self.store.scratch / f"pieces-{uuid4().hex}.jsonl"
         try:
             with path.open("wb") as out:
-                for piece in otlp_json.pieces(data):
+                for piece in pieces:
                     if isinstance(piece, Reject):
-                        torn.append(piece)
+                        refused.append(piece)
                     else:
-                        places.append((piece.line, piece.offset))
-                        out.write(piece.text + b"\n")
+                        places.extend((piece.line, piece.offset))
+                        is_long = len(piece.text) > otlp_json.LONG_LINE_BYTES
+                        out.write(otlp_json.slim(piece.text) if is_long else piece.text)
+                        out.write(b"\n" if piece.is_ended else b"")
             counts = self._spooled(path)
         finally:
             path.unlink(missing_ok=True)
-        placed = [self._placed(reject, places) for reject in counts.rejects] + torn
+        placed = [self._placed(reject, places) for reject in counts.rejects] + refused
         return replace(
             counts,
-            read=counts.read + len(torn),
-            rejected=counts.rejected + len(torn),
+            read=counts.read + len(refused),
+            rejected=counts.rejected + len(refused),
             rejects=tuple(sorted(placed, key=lambda reject: (reject.line or 0, reject.offset or 0))),
         )
 
@@ -242,8 +255,8 @@ class SpanLoad:
         return SpanLoad(self.store, self.cursor, spool, self.upload_id, self.options).lines(start)
 
     @staticmethod
-    def _placed(reject: Reject, places: list[tuple[int, int]]) -> Reject:
-        line, offset = places[(reject.line or 1) - 1]
+    def _placed(reject: Reject, places: array[int]) -> Reject:
+        line, offset = places[2 * (reject.line or 1) - 2], places[2 * (reject.line or 1) - 1]
         return replace(reject, line=line, offset=offset)
 
     def _learn(self, sample: bytes) -> None:

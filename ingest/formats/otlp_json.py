@@ -9,14 +9,22 @@ A document torn in the middle gives every span that is whole, and one reject.
 
 from __future__ import annotations
 
+import mmap
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
 
 from ingest.errors import HEAD_CHARACTERS, Reject
 from ingest.formats.contract import Format, Head, SpanReader
 
 MAX_PIECE_BYTES = 8 << 20  # well below the object limit of the JSON reader
+LONG_LINE_BYTES = 16 << 20  # above it the JSON reader of the store may refuse a line
+MAX_LINE_BYTES = 64 << 20  # the longest line that is read
+LONG_TEXT = 65_536  # of one value; a longer one is some prompt, and only its start is kept
 _SIGNALS = ("resourceSpans", "resource_spans", "resourceMetrics", "resourceLogs", "resource_metrics", "resource_logs")
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\],]', re.DOTALL)
 _SPANS_KEYS = (b'"resourceSpans"', b'"resource_spans"')
@@ -66,12 +74,14 @@ def _value_end(text: bytes) -> int | None:
 class Piece:
     """One entry of resourceSpans as a line of its own (`text`), and where it stands in the document.
 
-    Entries of metrics and logs, and documents without spans, come as they are, cut short.
+    Entries of metrics and logs come without content, documents without spans as they are. `is_ended`: the line it was
+    cut from has its end.
     """
 
     text: bytes
     line: int
     offset: int
+    is_ended: bool = True
 
 
 def pieces(data: bytes) -> Iterator[Piece | Reject]:
@@ -135,8 +145,7 @@ class _Walk:
         elif self.depth == 1 and mark == b"]":
             self.array_key = b""
         elif self.depth == 0 and not self.n_entries:
-            text = _one_line(self.data[self.document_at : end])
-            yield Piece(text if len(text) < MAX_PIECE_BYTES else b'{"other":0}', *self._place(self.document_at))
+            yield Piece(_one_line(self.data[self.document_at : end]), *self._place(self.document_at))
 
     def _entry(self, key: bytes, start: int, end: int) -> Iterator[Piece]:
         text = self.data[start:end]
@@ -205,6 +214,63 @@ def _parts(entry: bytes) -> Iterator[bytes]:
 
 
 _SPAN_STACK = [b"{", b"[", b"{", b"[", b"{"]  # entry { scopeSpans [ scope { spans [ span {
+
+
+def has_long_line(path: Path) -> bool:
+    """Whether a file has a line above LONG_LINE_BYTES; looks at the end of each stretch of that length only."""
+    if path.stat().st_size <= LONG_LINE_BYTES:
+        return False
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        at = 0
+        while len(data) - at > LONG_LINE_BYTES:
+            newline = data.rfind(b"\n", at, at + LONG_LINE_BYTES)
+            if newline < 0:
+                return True
+            at = newline + 1
+    return False
+
+
+def short_lines(stream: IO[bytes]) -> Iterator[Piece | Reject]:
+    """Lines of a source as they are, the long ones cut into several; one above 64 MiB is a reject."""
+    line = offset = 0
+    while data := stream.readline(MAX_LINE_BYTES + 1):
+        line += 1
+        start, offset = offset, offset + len(data)
+        if len(data) > MAX_LINE_BYTES and not data.endswith(b"\n"):
+            head = data[: 4 * HEAD_CHARACTERS].decode("utf-8", "replace")[:HEAD_CHARACTERS]
+            while rest := stream.readline(MAX_PIECE_BYTES):
+                offset += len(rest)
+                if rest.endswith(b"\n"):
+                    break
+            yield Reject(line, start, "line_too_long", head)
+        elif len(data) <= LONG_LINE_BYTES:
+            if data.strip():
+                yield Piece(data.rstrip(b"\r\n"), line, start, is_ended=data.endswith(b"\n"))
+        else:
+            for piece in pieces(data):
+                if isinstance(piece, Piece):
+                    yield Piece(piece.text, line, start)
+                else:
+                    yield Reject(line, start, piece.reason, piece.head)
+
+
+def slim(text: bytes) -> bytes:
+    """The same JSON with every text above LONG_TEXT cut to its start; what is no JSON is cut to its start as it is."""
+    try:
+        return msgspec.json.encode(_slim(msgspec.json.decode(text)))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return text[:LONG_TEXT]
+
+
+def _slim(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _slim(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_slim(item) for item in value]
+    if isinstance(value, str) and len(value) > LONG_TEXT:
+        return value[:HEAD_CHARACTERS]
+    return value
+
 
 FORMAT = Format(
     name="otlp_json",

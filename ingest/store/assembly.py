@@ -23,7 +23,7 @@ from ingest.store import (
 )
 from ingest.store.span_columns import DAY_NS
 
-BUCKET_SPANS = 1_500_000  # spans assembled at once: some 1.5 GB
+BUCKET_SPANS = 1_000_000  # spans assembled at once: with what a load holds itself some 1.7 GB
 FEW_SPANS = 20  # pending traces times this below the number of stored spans: only theirs are fetched
 
 

@@ -22,7 +22,7 @@ from ingest.store.span_columns import DAY_NS, PROMOTED, Learned
 SILENT = ("line.nothing", "line.empty", "line.snake")  # lines that tell no span, and are no fault
 RELEASED_NS = 1_798_761_600_000_000_000  # 2027-01-01: a host whose clock stands before it cannot judge the future
 
-DAMAGED = (duckdb.IOException,)  # what a torn archive raises
+DAMAGED = (duckdb.IOException, duckdb.InvalidInputException)  # what a torn archive and a line too long raise
 
 Parameters = MappingType[str, Any]
 

@@ -329,3 +329,17 @@ def test_names_that_are_not_understood_are_counted_by_spans(tmp_path: Path) -> N
     ]
     with store_for(tmp_path) as store:
         assert load(store, write_lines(tmp_path / "t.jsonl", lines)).not_understood == (("new.name", 2),)
+
+
+def test_lines_too_long_for_the_reader_are_cut_and_lose_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ingest.formats.otlp_json.LONG_LINE_BYTES", 2000)
+    many = request([span("chat", span_id=f"s{i}", trace=f"t{i}", attributes=CHAT) for i in range(9)])
+    bad = request([span("chat", span_id="x", trace="x") | {"traceId": "nonsense"}])
+    path = write_lines(tmp_path / "t.jsonl", [chat("first"), many, bad, chat("last")])
+    with store_for(tmp_path) as store:
+        counts = load(store, path)
+        assert (counts.read, counts.accepted) == (12, 11)
+        assert [(reject.line, reject.reason) for reject in counts.rejects] == [(3, "bad_trace_id")]
+        assert len(rows(store)) == 11

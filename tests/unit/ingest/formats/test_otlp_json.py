@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
+from pathlib import Path
 
 import pytest
 
 from ingest.errors import Reject
 from ingest.formats import otlp_json
-from ingest.formats.otlp_json import FORMAT, Piece, is_document, pieces
+from ingest.formats.otlp_json import FORMAT, Piece, has_long_line, is_document, pieces, short_lines, slim
 from ingest.sniff import head_of
 from tests.support.otlp import request, span
 
@@ -98,3 +100,34 @@ def test_braces_within_text_are_no_brackets() -> None:
 )
 def test_the_format_is_told_by_its_keys(data: bytes, is_mine: bool) -> None:
     assert (FORMAT.sniff(head_of("x", data)) > 0.5) is is_mine
+
+
+def test_a_long_line_is_told_without_reading_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(otlp_json, "LONG_LINE_BYTES", 100)
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(b"x" * 99 + b"\n" + b"y" * 60 + b"\n" + b"z" * 60)
+    assert not has_long_line(path)
+    path.write_bytes(b"x" * 60 + b"\n" + b"y" * 120 + b"\n")
+    assert has_long_line(path)
+
+
+def test_long_lines_are_cut_and_the_others_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(otlp_json, "LONG_LINE_BYTES", 900)
+    monkeypatch.setattr(otlp_json, "MAX_LINE_BYTES", 20_000)
+    long = json.dumps(request([span("a", span_id="a"), span("b", span_id="b")])).encode()
+    data = b'{"short":1}\n' + long + b"\n\n" + b"q" * 20_001 + b'\n{"torn":'
+    found = list(short_lines(io.BytesIO(data)))
+    assert [(item.line, item.offset) for item in found] == [
+        (1, 0),
+        (2, 12),
+        (4, 14 + len(long)),
+        (5, 14 + len(long) + 20_002),
+    ]
+    assert isinstance(found[2], Reject)
+    assert found[2].reason == "line_too_long"
+    assert found[3] == Piece(b'{"torn":', 5, 14 + len(long) + 20_002, is_ended=False)
+
+
+def test_a_value_of_some_megabytes_is_cut_to_its_start() -> None:
+    told = json.loads(slim(json.dumps({"a": ["x" * 70_000, 1.5, None], "b": "y"}).encode()))
+    assert told == {"a": ["x" * 200, 1.5, None], "b": "y"}
