@@ -43,7 +43,7 @@ def mean_cost(scene: Scene, goal: Goal, settings: CauseSettings) -> Candidate | 
     mean_now, mean_before = mean(inside, "value"), weighted_mean(normal, "value")
     if terms[leading] <= 0 or terms[leading] < EXPLAINED * (mean_now - mean_before):
         return None  # tokens do not explain the spend: a price moved, or a count that the charge rests on is missing
-    rows = _excess(scene)
+    rows = _excess(scene, leading)
     dims = [name for name in SEARCHED if name in scene.rows.dimensions]
     found = concise_slice(rows, dims, settings) if rows.height else None
     pairs = found.pairs if found is not None else ()
@@ -157,17 +157,26 @@ def _shapley(before: Factors, now: Factors, prices: dict[str, tuple[float, float
     return terms
 
 
-def _excess(scene: Scene) -> pl.DataFrame:
-    """Requests of the incident with their cost beyond what their kind cost in the normal; all scenarios, so that a
-    scenario can stand out."""
+def _excess(scene: Scene, factor: str) -> pl.DataFrame:
+    """Requests of the incident with what their factor has beyond the usual of their scenario, over all scenarios.
+
+    In tokens, not in money: a dear model holds most of any change in money without being where it came from.
+    """
+    cached = pl.col("cached_input_tokens").fill_null(0)
+    figure = {
+        "model": pl.col("cost_pico") / PICO,
+        "input": pl.col("input_tokens").cast(pl.Float64),
+        "cached": (pl.col("input_tokens") - cached).cast(pl.Float64),
+        "output": pl.col("output_tokens").cast(pl.Float64),
+    }[factor]
     keys = [name for name in ("scenario",) if name in scene.rows.dimensions]
     ok = pl.col("ok") & pl.col("cost_pico").is_not_null()
-    usual = scene.normal.filter(ok).group_by(keys).agg(usual=pl.col("cost_pico").mean()) if keys else None
-    rows = scene.inside.filter(ok)
-    if usual is None:
-        return rows.with_columns(excess=(pl.col("cost_pico") - mean(scene.normal.filter(ok), "cost_pico")) / PICO)
+    rows, normal = (frame.filter(ok).with_columns(figure=figure) for frame in (scene.inside, scene.normal))
+    if not keys:
+        return rows.with_columns(excess=pl.col("figure") - mean(normal, "figure"))
+    usual = normal.group_by(keys).agg(usual=pl.col("figure").mean())
     rows = rows.join(usual, on=keys, how="left", maintain_order="left", nulls_equal=True)
-    return rows.with_columns(excess=(pl.col("cost_pico") - pl.col("usual").fill_null(0.0)) / PICO)
+    return rows.with_columns(excess=pl.col("figure") - pl.col("usual").fill_null(0.0))
 
 
 def survivors_only(scene: Scene, goal: Goal) -> bool:
