@@ -10,7 +10,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
-from reports.render import render
 
 from api.pages import page_policy
 from api.pdf import print_pdf
@@ -19,6 +18,7 @@ from api.routes.asking import After, Inside, Limit, answer, page_key, read_key
 from ingest.errors import NotFound
 from ingest.selection import to_iso
 from ingest.store import lists
+from reports.render import render
 
 router = APIRouter(tags=["reports"])
 
