@@ -244,5 +244,9 @@ def _json_reason(span: _Span) -> str | None:
 
 
 def _must_be_an_object(body: bytes) -> None:
-    if not isinstance(msgspec.json.decode(body), dict):
+    try:
+        decoded = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnreadableInput(f"the body is no JSON: {error}", code="malformed_body") from error
+    if not isinstance(decoded, dict):
         raise UnreadableInput("the body is JSON and no object with resourceSpans", code="malformed_body")

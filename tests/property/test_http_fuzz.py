@@ -15,7 +15,7 @@ from api.app import create_app
 from tests.support.server import BASE, put, request_rows, settings
 
 ROUNDS = 12  # of every route
-LONG_ROUNDS = 200
+LONG_ROUNDS = 60
 ODD = (
     "",
     " ",

@@ -128,7 +128,7 @@ def test_a_span_that_is_still_open_is_no_fault() -> None:
     assert row.end_ns == 0
 
 
-@pytest.mark.parametrize("said", [b"\xff\xff\xff", b'{"resourceSpans": ['])
+@pytest.mark.parametrize("said", [b"\xff\xff\xff", b'{"resourceSpans": [', b"50,99.9", b'"cut'])
 def test_bytes_that_are_no_body_are_refused(said: bytes) -> None:
     with pytest.raises(UnreadableInput) as caught:
         list(read_protobuf(said)) if said[:1] == b"\xff" else check_json(said)
