@@ -77,3 +77,11 @@ def test_stages_longer_than_the_request_are_counted_and_left_out() -> None:
 
 def test_no_duration_no_table() -> None:
     assert stage_shares(measure(frame([request(1, queue_ms=5)]))) == []
+
+
+def test_shares_of_ttft_stay_within_one_where_a_stage_goes_on_after_the_first_token() -> None:
+    rows = [request(n, ttft_ms=100.0, e2e_ms=400.0, network_ms=80.0, queue_ms=60.0, decode_ms=200.0) for n in range(3)]
+    shares = {line.stage: line.share_of_ttft for line in stage_shares(measure(frame(rows)))}
+    assert shares["network"] == pytest.approx(80 / 140)
+    assert shares["queue"] == pytest.approx(60 / 140)
+    assert shares["decode"] is None
