@@ -1,0 +1,76 @@
+"""The receiver: a body that cannot be stored is set aside, and costs its neighbors nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from api import receiver as module
+from api.receiver import Receiver
+from api.spool import Spool
+from api.telemetry import Telemetry
+from ingest.assemble import SpanCounts
+from ingest.receipts import LoadOptions
+from ingest.receive import Kind, receive
+from ingest.store import lists
+from ingest.store.database import Store
+
+START = 1_772_445_600_000_000_000
+
+
+def body(number: int) -> bytes:
+    span = {
+        "traceId": f"{number:032x}",
+        "spanId": f"{number:016x}",
+        "name": "chat m",
+        "startTimeUnixNano": str(START),
+        "endTimeUnixNano": str(START + 1_000_000),
+        "attributes": [{"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}}],
+    }
+    return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}).encode()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "s.duckdb") as opened:
+        yield opened
+
+
+def receiver_of(store: Store, folder: Path, changes: list[int]) -> Receiver:
+    spool = Spool(folder, 1_000_000)
+    options = {"batch_seconds": 60.0, "changed": lambda: changes.append(1)}
+    return Receiver(store, spool, LoadOptions(), Telemetry(), **options)  # type: ignore[arg-type]
+
+
+def test_what_was_taken_is_in_the_store_when_the_receiver_is_closed(store: Store, tmp_path: Path) -> None:
+    changes: list[int] = []
+    receiver = receiver_of(store, tmp_path / "spool", changes)
+    receiver.start()
+    checked = [asyncio.run(receiver.take("json", body(number))) for number in (1, 2, 3)]
+    receiver.close()
+    assert ([one.spans for one in checked], lists.counts(store)["requests"], changes) == ([1, 1, 1], 3, [1])
+
+
+def test_a_body_that_breaks_the_batch_is_set_aside_and_its_neighbors_are_stored(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(bodies: Iterable[tuple[Kind, bytes]], *more: object) -> SpanCounts:
+        told = list(bodies)
+        if body(2) in [one for _, one in told]:
+            raise ZeroDivisionError("a fault of the store")
+        return receive(told, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "receive", breaks)
+    receiver = receiver_of(store, tmp_path / "spool", [])
+    receiver.start()
+    for number in (1, 2, 3):
+        asyncio.run(receiver.take("json", body(number)))
+    receiver.close()
+    aside = list((tmp_path / "spool" / "set-aside").iterdir())
+    assert lists.counts(store)["requests"] == 2
+    assert [path.read_bytes() for path in aside] == [body(2)]
+    assert list((tmp_path / "spool").glob("*.segment")) == []
