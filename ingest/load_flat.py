@@ -18,7 +18,8 @@ from ingest.receipts import LoadOptions
 from ingest.store import flat as bulk
 from ingest.store.append import add_rejects
 from ingest.store.files import reachable
-from ingest.store.flat import FlatColumn, FlatCounts, FlatMeaning
+from ingest.store.flat import FlatCounts
+from ingest.store.flat_plan import FlatColumn, FlatMeaning
 from ingest.store.flat_source import MAX_NAMES, Columns, FlatFile, read_columns, told
 from ingest.table_lines import Mender, Places, rewrite, rewrite_array
 from ingest.told import Told

@@ -121,10 +121,10 @@ def shape_of(data: bytes) -> Shape:
 
 
 def is_table(data: bytes) -> bool:
-    """Whether the first line is a header: several names, and the next line has the delimiter too."""
+    """Whether the first line is a header, and no heading: several names, and the next line has the delimiter too."""
     lines = [line for line in data.split(b"\n", 20) if line.strip(_SPACE)][:2]
     delimiter = delimiter_of(first_line(data))
-    if not delimiter or len(split_header(first_line(data), delimiter)) < 2:
+    if not delimiter or len(split_header(first_line(data), delimiter)) < 2 or first_line(data).startswith("# "):
         return False
     return len(lines) < 2 or delimiter.encode() in lines[1]
 

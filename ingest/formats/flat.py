@@ -5,8 +5,6 @@ Columns are recognized by name (flat_names), or told by the mapping file. Source
 
 from __future__ import annotations
 
-from collections.abc import Mapping as Names
-
 from ingest.formats import flat_names as known
 from ingest.formats.contract import FlatReader, Format, Head, SourceColumn
 from ingest.mapping import FIELDS, Mapping
@@ -23,6 +21,8 @@ _TIMES: dict[str, tuple[str, int]] = {
 _DURATIONS: dict[str, tuple[str, int]] = {
     name: (column, rank) for column, names in known.DURATIONS.items() for rank, name in enumerate(names)
 }
+_MEASURES = {"input_tokens", "output_tokens", *known.DURATIONS}
+_ANCHORS = {"started_ns", "ended_ns", "request_id", "trace_id", "model", "http_status"}
 _NESTED = tuple(name for name in _BY_NAME if "." in name)
 
 
@@ -95,13 +95,7 @@ def sniff(head: Head) -> float:
         return 0.0
     names = head.columns or tuple(sorted({key.split(".")[0] for key in head.keys}))
     found = {column.column for column in columns(Head(head.name, head.shape, b"", columns=names))}
-    return 0.3 if _is_request(dict.fromkeys(found, "")) else 0.0
-
-
-def _is_request(found: Names[str, str]) -> bool:
-    measures = {"input_tokens", "output_tokens", *(f"{name}" for name in known.DURATIONS)}
-    anchors = {"started_ns", "ended_ns", "request_id", "trace_id", "model", "http_status"}
-    return bool(measures & set(found)) and bool(anchors & set(found))
+    return 0.3 if _MEASURES & found and _ANCHORS & found else 0.0
 
 
 FORMAT = Format(

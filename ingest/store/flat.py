@@ -14,7 +14,7 @@ from duckdb import DuckDBPyConnection
 
 from ingest.schema import REPLICA_HOURS
 from ingest.store import flat_rows, flat_source
-from ingest.store.flat_plan import FlatColumn, FlatMeaning, Layout
+from ingest.store.flat_plan import FlatMeaning, Layout
 from ingest.store.flat_source import RECORD, Columns, FlatFile, relation
 from ingest.store.flat_sql import Plan, fields_layer, name, text
 
@@ -225,15 +225,3 @@ def row_texts(cursor: DuckDBPyConnection, file: FlatFile, numbers: Sequence[int]
 def _one(cursor: DuckDBPyConnection, sql: str, parameters: Sequence[object] = ()) -> int:
     rows = cursor.execute(sql, list(parameters)).fetchall()
     return int(rows[0][0]) if rows and rows[0][0] is not None else 0
-
-
-__all__ = [
-    "FlatColumn",
-    "FlatCounts",
-    "FlatMeaning",
-    "hours_select",
-    "load_flat",
-    "refused",
-    "row_texts",
-    "take_back",
-]

@@ -16,7 +16,6 @@ from ingest.store.flat_sql import (
     FIRST_NS,
     MEASURED_STAGES,
     RESIDUAL_NS,
-    STAGE_COLUMNS,
     TOKENS,
     Plan,
     fields_layer,
@@ -254,6 +253,3 @@ def _reason(plan: Plan) -> str:
 def _tells(form: object) -> bool:
     """Whether a time column gives instants: texts, or numbers that count from 1970."""
     return bool(getattr(form, "has_texts", False)) or getattr(form, "unit", None) is not None
-
-
-__all__ = ["STAGE_COLUMNS", "UNREADABLE", "columns_of", "rows_select"]
