@@ -129,6 +129,8 @@ def _load_one(file: Found, store: Store, options: LoadOptions, job: Job) -> tupl
     except InputError as error:
         is_bystander = not file.is_named and error.code in ("unknown_format", "unusable_format")
         receipt = work.blank("skipped" if is_bystander else "failed", error.message, error.code)
+    except OSError as error:  # the file went away, or the disk of the scratch folder is full
+        receipt = work.blank("failed", f"{file.name} cannot be read: {error.strerror or error}", "unreadable_input")
     if receipt.state != "skipped":
         store.put_upload(work.row(receipt))
     return receipt, False

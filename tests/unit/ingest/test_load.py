@@ -156,6 +156,19 @@ def test_a_failed_load_leaves_nothing_but_its_upload(tmp_path: Path, monkeypatch
         assert counts(load(path, store, PLAIN)) == (2, 1, 0, 1)
 
 
+def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (path,) = write(tmp_path, {"a.jsonl": line(1)})
+
+    def full(*_: object) -> str:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("ingest.load_flat.reachable", full)
+    with Store.open() as store:
+        receipt = load(path, store, PLAIN)
+        assert (receipt.state, receipt.message) == ("failed", "a.jsonl cannot be read: No space left on device")
+        assert store.read("requests").height == 0
+
+
 def test_a_cancelled_load_leaves_nothing_but_its_upload(tmp_path: Path) -> None:
     (path,) = write(tmp_path, {"a.jsonl": line(1)})
     with Store.open() as store:
