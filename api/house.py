@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 import structlog
 from fastapi import Request
@@ -25,13 +26,13 @@ from api.settings import Settings
 from api.spool import Spool
 from api.telemetry import Telemetry
 from api.uploads import Uploads
+from api.warmer import Warmer
 from ingest.mapping import Mapping, read_mapping
 from ingest.receipts import LoadOptions
 from ingest.store import lists
 from ingest.store.database import Store, StoreSettings
 
 ADOPTED = "objectives.yaml"
-WARM = "warm"  # kind of job: compute the result of everything loaded before anybody asks for it
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,29 @@ class House:
     receiver: Receiver
     telemetry: Telemetry
     schedules: Schedules
+    warmer: Warmer
+
+    def start(self) -> None:
+        """Begin to work; what an earlier process left is taken up."""
+        self.receiver.start()
+        self.jobs.start()
+        self.schedules.start()
+        self.warmer.start()
+        if lists.counts(self.store)["requests"]:
+            self.warmer.poke()
+
+    def close(self) -> None:
+        """End; what was acknowledged is in the store when this returns."""
+        structlog.get_logger("house").info("closing")
+        self.schedules.close()
+        self.jobs.close()
+        self.warmer.close()
+        self.receiver.close()
 
 
 @contextmanager
 def open_house(settings: Settings, telemetry: Telemetry) -> Iterator[House]:
-    """The service, running; what it acknowledged is in the store when it ends.
+    """The service, running.
 
     Raises:
         StoreHeld: another process has the store open.
@@ -60,62 +79,52 @@ def open_house(settings: Settings, telemetry: Telemetry) -> Iterator[House]:
     folder.mkdir(parents=True, exist_ok=True)
     for torn in folder.glob("backup-*"):
         torn.unlink()
+    store_settings = StoreSettings((folder,), settings.query_threads, settings.memory_limit)
+    with Store.open(settings.store, store_settings) as store:
+        house = _build(settings, store, telemetry, folder)
+        house.service.objectives()  # a fault in the file shows at the start, not at the first question
+        house.start()
+        try:
+            yield house
+        finally:
+            house.close()
+
+
+def _build(settings: Settings, store: Store, telemetry: Telemetry, folder: Path) -> House:
     adopted = folder / ADOPTED  # objectives that were put over HTTP hold where the operator gives none
     books = Books(settings.objectives or (adopted if adopted.is_file() else None), settings.prices, settings.fleet)
     mapping = read_mapping(settings.mapping) if settings.mapping else Mapping()
-    store_settings = StoreSettings((folder,), settings.query_threads, settings.memory_limit)
-    with Store.open(settings.store, store_settings) as store:
-        service = Service(store, books, timezone=settings.timezone)
-        service.objectives()  # a fault in the file shows at the start, not at the first question
+    service = Service(store, books, timezone=settings.timezone)
+    warmer = Warmer(lambda: service.analyze(Question()), lambda: jobs.unfinished() > 0)
 
-        def changed() -> None:
-            service.changed()
-            if jobs.unfinished() <= 1:  # the load that tells this is the last one
-                jobs.put(WARM, WARM)
+    def changed() -> None:
+        service.changed()
+        warmer.poke()
 
-        taken = Uploads(
-            store, folder / "uploads", mapping=mapping, max_bytes=settings.max_upload_bytes, changed=changed
-        )
-        spool = Spool(folder / "spans", settings.max_backlog_bytes)
-        receiver = Receiver(
-            store,
-            spool,
-            LoadOptions(mapping=mapping),
-            telemetry,
-            batch_seconds=settings.batch_seconds,
-            changed=service.grew,
-        )
-        works: dict[str, Work] = {
-            uploads.KIND: taken.work,
-            WARM: lambda job: _warm(service, job),
-            scheduling.KIND: lambda job: _report(service, schedules, settings, job),
-        }
-        jobs: Jobs = Jobs(store, works)
-        schedules: Schedules = Schedules(folder / "schedules.json", jobs)
-        _watch(telemetry, jobs, spool)
-        receiver.start()
-        jobs.start()
-        schedules.start()
-        if lists.counts(store)["requests"]:
-            jobs.put(WARM, WARM)
-        try:
-            yield House(settings, store, service, jobs, taken, receiver, telemetry, schedules)
-        finally:
-            structlog.get_logger("house").info("closing")
-            schedules.close()
-            jobs.close()
-            receiver.close()
+    taken = Uploads(store, folder / "uploads", mapping=mapping, max_bytes=settings.max_upload_bytes, changed=changed)
+    spool = Spool(folder / "spans", settings.max_backlog_bytes)
+    receiver = Receiver(
+        store,
+        spool,
+        LoadOptions(mapping=mapping),
+        telemetry,
+        batch_seconds=settings.batch_seconds,
+        changed=service.grew,
+    )
+    works: dict[str, Work] = {
+        uploads.KIND: taken.work,
+        scheduling.KIND: lambda job: _report(service, schedules, settings, job),
+    }
+    jobs: Jobs = Jobs(store, works)
+    schedules: Schedules = Schedules(folder / "schedules.json", jobs)
+    _watch(telemetry, jobs, spool)
+    return House(settings, store, service, jobs, taken, receiver, telemetry, schedules, warmer)
 
 
 def house_of(request: Request) -> House:
     """The service that a request came to."""
     house: House = request.app.state.house
     return house
-
-
-def _warm(service: Service, job: Job) -> None:
-    if not job.stop.is_set():
-        service.analyze(Question())
 
 
 def _report(service: Service, schedules: Schedules, settings: Settings, job: Job) -> None:
