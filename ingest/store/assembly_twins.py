@@ -9,33 +9,40 @@ from __future__ import annotations
 
 import duckdb
 
+from ingest.schema import NS_PER_S
+
 FLAG = "suspected_duplicate_of"
+_HOUR_NS = 3600 * NS_PER_S
+_MOST_ALIKE = 50  # calls of equal token counts that begin within one second
 
 
 def mark(cursor: duckdb.DuckDBPyConnection) -> None:
     """Flags the pairs of which one request is among the changed (as_pending)."""
-    wanted = (
-        """llm_calls = 1 AND vantage = 'client' AND output_tokens > 0 AND input_tokens > 0 AND ended_ns IS NOT NULL"""
-    )
-    changed = "SELECT request_key FROM requests WHERE request_key IN (SELECT trace_id FROM as_pending)"
-    if not _count(cursor, f"SELECT count(*) FROM requests WHERE {wanted} AND request_key IN ({changed})"):
+    near = f"""started_ns BETWEEN (SELECT min(first_ns) FROM as_pending) - {_HOUR_NS}
+        AND (SELECT max(last_ns) FROM as_pending) + {_HOUR_NS}"""
+    scopes = f"SELECT count(DISTINCT scope) FROM spans WHERE \"class\" = 'call' AND {near}"
+    if _count(cursor, scopes) < 2:  # one instrumentation does not see its own call twice
         return
-    cursor.execute(f"""CREATE OR REPLACE TEMP TABLE as_twin AS
-        SELECT inside.request_key AS inner_key, around.request_key AS outer_key, inside.streaming AS streaming,
-            around.ttft_ns IS NULL AS is_blind
-        FROM (SELECT * FROM requests WHERE {wanted} AND unattributed_ns = 0) AS inside
-        JOIN (SELECT * FROM requests WHERE {wanted}) AS around
-            ON around.input_tokens = inside.input_tokens AND around.output_tokens = inside.output_tokens
-            AND around.request_key <> inside.request_key
-            AND around.started_ns < inside.started_ns AND around.ended_ns > inside.ended_ns
-        WHERE inside.e2e_ns > around.e2e_ns * 0.9
-            AND (starts_with(lower(inside.model), lower(around.model)) OR starts_with(lower(around.model), lower(inside.model)))
-            AND (inside.request_key IN ({changed}) OR around.request_key IN ({changed}))
+    # both begin within a second of each other; of very many alike within one, none can be said to be the other
+    cursor.execute(f"""CREATE OR REPLACE TEMP TABLE as_seen AS
+        SELECT * EXCLUDE (n_alike) FROM (
+            SELECT request_key, started_ns, ended_ns, e2e_ns, input_tokens, output_tokens, lower(model) AS model, streaming,
+                ttft_ns IS NULL AS is_blind, unattributed_ns = 0 AS is_bare, scope, started_ns // {NS_PER_S} AS second,
+                request_key IN (SELECT trace_id FROM as_pending) AS is_changed,
+                count(*) OVER (PARTITION BY input_tokens, output_tokens, started_ns // {NS_PER_S}) AS n_alike
+            FROM requests JOIN (SELECT trace_id, min(scope) AS scope FROM spans WHERE "class" = 'call' AND {near}
+                GROUP BY trace_id HAVING min(scope) = max(scope)) AS told ON told.trace_id = requests.request_key
+            WHERE llm_calls = 1 AND vantage = 'client' AND output_tokens > 0 AND input_tokens > 0 AND ended_ns IS NOT NULL AND {near})
+        WHERE n_alike <= {_MOST_ALIKE}""")
+    cursor.execute("""CREATE OR REPLACE TEMP TABLE as_twin AS
+        SELECT inside.request_key AS inner_key, around.request_key AS outer_key, inside.streaming, around.is_blind
+        FROM as_seen AS inside JOIN (SELECT *, second AS met FROM as_seen UNION ALL SELECT *, second + 1 FROM as_seen) AS around
+            ON around.input_tokens = inside.input_tokens AND around.output_tokens = inside.output_tokens AND around.met = inside.second
+        WHERE inside.is_bare AND around.scope <> inside.scope AND around.request_key <> inside.request_key
+            AND around.started_ns < inside.started_ns AND around.ended_ns > inside.ended_ns AND inside.e2e_ns > around.e2e_ns * 0.9
+            AND (starts_with(inside.model, around.model) OR starts_with(around.model, inside.model))
+            AND (inside.is_changed OR around.is_changed)
         QUALIFY row_number() OVER (PARTITION BY inside.request_key ORDER BY around.e2e_ns, around.request_key) = 1""")
-    # one instrumentation does not see its own call twice
-    cursor.execute("""DELETE FROM as_twin WHERE (inner_key, outer_key) IN (
-        SELECT inner_key, outer_key FROM as_twin JOIN spans AS one ON one.trace_id = inner_key AND one."class" = 'call'
-            JOIN spans AS two ON two.trace_id = outer_key AND two."class" = 'call' AND two.scope IS NOT DISTINCT FROM one.scope)""")
     cursor.execute(f"""UPDATE requests SET flags = list_append(list_filter(flags, lambda f: NOT starts_with(f, '{FLAG}')),
             '{FLAG}:' || outer_key) FROM as_twin WHERE request_key = inner_key""")
     cursor.execute("""UPDATE requests SET flags = list_append(flags, 'ttft_missing') FROM as_twin
