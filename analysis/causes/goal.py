@@ -14,6 +14,8 @@ from typing import Literal
 import polars as pl
 
 from analysis.causes.rows import OUTER, Rows
+from analysis.division import divided
+from analysis.metrics.catalog import BY_ID
 from analysis.result import ObjectiveResult
 from ingest.schema import NS_PER_S, STAGES
 
@@ -88,8 +90,9 @@ class Goal:
 
     def value(self, rows: Rows) -> pl.Expr:
         if self.metric in ("cost", "cost_per_1k_tokens", "cost_per_million_output_tokens"):
-            return pl.col("cost_pico") / 1e12
-        for name in (f"m_{self.metric}", f"t_{self.metric}"):
+            return divided(pl.col("cost_pico"), 1e12)
+        metric = BY_ID.get(self.metric)
+        for name in (f"m_{metric.column if metric is not None else self.metric}", f"t_{self.metric}"):
             if name in rows.frame.columns:
                 return pl.col(name)
         return pl.lit(None, dtype=pl.Float64)

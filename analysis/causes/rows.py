@@ -7,12 +7,15 @@ seconds, `cost_pico`). Output: Rows, the same requests with a clock in seconds, 
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 import polars as pl
 
 from analysis.causes.figures import number
 from analysis.causes.in_flight import MIN_RATE, counted_batch
+from analysis.dimensions import dimension
+from analysis.division import divided
 from ingest.schema import NS_PER_S, REQUESTS, STAGES
 
 FAILED = ("error", "timeout", "shed", "truncated")
@@ -90,13 +93,15 @@ class Rows:
         return [column for column in columns if column in self.absent]
 
 
-def prepare(frame: pl.DataFrame, promoted: tuple[str, ...] = ()) -> Rows:
-    """Rows of a selection, requests without a start left out.
+def prepare(frame: pl.DataFrame) -> Rows:
+    """Rows of a selection, requests without a start left out, promoted attributes as columns.
 
     Shape: (n_requests, columns of the measured frame), any order.
     """
-    dimensions = tuple(dict.fromkeys((*DIMENSIONS, *promoted)))
     timed = frame.filter(pl.col("started_ns").is_not_null()) if "started_ns" in frame.columns else frame.clear()
+    promoted = _promoted(timed)
+    timed = timed.with_columns(dimension(name).alias(name) for name in promoted)
+    dimensions = (*DIMENSIONS, *promoted)
     wanted = [*dimensions, *FIGURES, *(column.name for column in REQUESTS)]
     absent = {name for name in wanted if name not in timed.columns or timed[name].null_count() == timed.height}
     if "batch_size" not in absent and (timed["batch_size"].max() or 0.0) == 0.0:
@@ -104,7 +109,7 @@ def prepare(frame: pl.DataFrame, promoted: tuple[str, ...] = ()) -> Rows:
     known = [name for name in dimensions if name not in absent]
     rate = (number(timed["sampling_rate"].mean()) if "sampling_rate" in timed.columns else 1.0) or 1.0
     start = int(timed["started_ns"].min() or 0) if timed.height else 0  # type: ignore[arg-type]
-    clock = ((pl.col("started_ns") - start) / NS_PER_S).alias("at")
+    clock = divided(pl.col("started_ns") - start, NS_PER_S).alias("at")
     prepared = timed.select(
         clock,
         *(_carried(timed, name) for name in (*FIGURES, *KEPT)),
@@ -133,6 +138,15 @@ def prepare(frame: pl.DataFrame, promoted: tuple[str, ...] = ()) -> Rows:
     )
 
 
+def _promoted(frame: pl.DataFrame) -> tuple[str, ...]:
+    """Names of the attributes that a mapping file made dimensions, as far as a thousand different rows tell."""
+    if "dimensions" not in frame.columns:
+        return ()
+    texts = frame["dimensions"].drop_nulls().unique().sort().head(1000).to_list()
+    names = {str(name) for text in texts for name in json.loads(text)}
+    return tuple(sorted(names - set(frame.columns)))
+
+
 def _carried(frame: pl.DataFrame, name: str) -> pl.Expr:
     if name in frame.columns:
         return pl.col(name)
@@ -148,7 +162,7 @@ def _seconds(frame: pl.DataFrame, stage: str) -> pl.Expr:
     name = f"{stage}_ns"
     if name not in frame.columns:
         return pl.lit(None, dtype=pl.Float64).alias(f"t_{stage}")
-    return (pl.col(name) / NS_PER_S).alias(f"t_{stage}")
+    return divided(pl.col(name), NS_PER_S).alias(f"t_{stage}")
 
 
 def _pool(known: list[str]) -> pl.Expr:
