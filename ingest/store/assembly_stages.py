@@ -81,11 +81,16 @@ def _pieces(cursor: duckdb.DuckDBPyConnection) -> None:
         UNION ALL SELECT s, t, -1, a, z, label, call FROM as_whole WHERE t IN (SELECT t FROM as_swept)""")
     cursor.execute("""INSERT INTO as_piece
         WITH cut AS (SELECT t, a AS x FROM as_cover UNION SELECT t, z FROM as_cover),
-        segment AS (SELECT t, x AS a, lead(x) OVER (PARTITION BY t ORDER BY x) AS z FROM cut),
+        -- bins of time: a trace of very many spans must not compare each with each
+        size AS (SELECT t, min(a) AS zero, (max(z) - min(a)) // greatest(1, count(*) // 200) + 1 AS width FROM as_cover GROUP BY t),
+        segment AS (SELECT cut.t, x AS a, lead(x) OVER (PARTITION BY cut.t ORDER BY x) AS z, (x - zero) // width AS bin
+            FROM cut JOIN size ON size.t = cut.t),
+        cover AS (SELECT as_cover.*, unnest(range((a - zero) // width, (z - 1 - zero) // width + 1)) AS bin
+            FROM as_cover JOIN size ON size.t = as_cover.t),
         won AS (SELECT segment.t, segment.a, segment.z, arg_max(struct_pack(label := cover.label, call := cover.call),
                 (cover.depth::HUGEINT + 2) * 5192296858534827628530496329220096::HUGEINT -- 2^112: depth, start, then the span's own hash
                     + cover.a::HUGEINT * 1125899906842624 + (cover.s >> 14)::HUGEINT) AS winner
-            FROM segment JOIN as_cover AS cover ON cover.t = segment.t AND cover.a <= segment.a AND cover.z >= segment.z
+            FROM segment JOIN cover ON cover.t = segment.t AND cover.bin = segment.bin AND cover.a <= segment.a AND cover.z >= segment.z
             WHERE segment.z > segment.a GROUP BY segment.t, segment.a, segment.z)
         SELECT t, winner.label, winner.call, a, z - a AS len FROM won""")
 
