@@ -41,6 +41,21 @@ from api.telemetry import Measured, Telemetry
 from ingest.errors import ServiceError
 
 SMALL_BODY = 4 * MIB  # of every route that takes neither files nor spans
+MODULES = (
+    traces,
+    uploads,
+    figures,
+    objectives,
+    requests,
+    costs,
+    exports,
+    reports,
+    schedules,
+    pages,
+    probes,
+    upkeep,
+    docs,
+)
 DESCRIPTION = "Request traces of LLM services in; verdicts, root causes, recommendations and costs out."
 
 
@@ -50,9 +65,13 @@ def create_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        with open_house(settings, telemetry) as house:
-            app.state.house = house
-            yield
+        try:
+            with open_house(settings, telemetry) as house:
+                app.state.house = house
+                yield
+        except ServiceError as error:
+            app.state.stopped_by = error  # for whoever serves the app: the library's log has a traceback alone
+            raise
 
     app = FastAPI(
         title="tailwise",
@@ -62,21 +81,7 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None,  # the built-in page loads scripts from elsewhere; routes/docs.py has one that does not
         redoc_url=None,
     )
-    for module in (
-        traces,
-        uploads,
-        figures,
-        objectives,
-        requests,
-        costs,
-        exports,
-        reports,
-        schedules,
-        pages,
-        probes,
-        upkeep,
-        docs,
-    ):
+    for module in MODULES:
         app.include_router(module.router)
     app.add_exception_handler(ServiceError, _service_error)
     app.add_exception_handler(RequestValidationError, _invalid)

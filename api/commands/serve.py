@@ -5,10 +5,8 @@ Input: settings. Output: a server that holds the store until it is stopped.
 
 from __future__ import annotations
 
-import signal
 import socket
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
@@ -20,8 +18,6 @@ from api.middleware import LOOPBACK
 from api.problems import EXIT_FAILED
 from api.settings import Settings, read_settings
 from ingest.errors import StateError
-
-STOP_S = 30  # for answers under way when the server is told to stop
 
 
 def serve(
@@ -56,40 +52,15 @@ def run_server(settings: Settings) -> None:
     Raises:
         StateError: the address is taken.
     """
-    import uvicorn
-
-    from api.app import create_app
+    from api.server import serve_app
 
     configure_logs()
     if settings.host not in LOOPBACK and not KeyRing(keys_file(settings.store)).listed():
         say(f"warning: {settings.host} can be reached by others and no key is set; tailwise keys add makes one")
     listener = _listen(settings.host, settings.port)
-    port = listener.getsockname()[1]
     shown = f"[{settings.host}]" if ":" in settings.host else settings.host
-
-    class Server(uvicorn.Server):
-        """Tells the address when it answers; ends with 0 when it is told to stop."""
-
-        def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - uvicorn calls it so
-            self.force_exit = self.should_exit and sig == signal.SIGINT
-            self.should_exit = True
-
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)
-            if not self.should_exit:
-                say(f"tailwise answers at http://{shown}:{port}/ (stop with Ctrl-C)")
-
-    config = uvicorn.Config(
-        create_app(settings),
-        log_level="warning",
-        access_log=False,
-        timeout_graceful_shutdown=STOP_S,
-        server_header=False,
-        h11_max_incomplete_event_size=64 * 1024,
-    )
-    server = Server(config)
-    server.run(sockets=[listener])
-    if not server.started:
+    address = f"http://{shown}:{listener.getsockname()[1]}/"
+    if not serve_app(settings, listener, lambda: say(f"tailwise answers at {address} (stop with Ctrl-C)")):
         raise typer.Exit(EXIT_FAILED)
 
 

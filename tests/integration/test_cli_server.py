@@ -96,6 +96,20 @@ def test_a_taken_address_is_told(server: str, tmp_path: Path) -> None:
     assert ran.stderr.startswith("tailwise: cannot listen at 127.0.0.1:")
 
 
+def test_a_store_that_a_server_holds_is_told_to_a_second_server(server: str, tmp_path: Path) -> None:
+    assert server
+    ran = tailwise("serve", "--store", "s.duckdb", "--port", "0", folder=tmp_path)
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert [line for line in ran.stderr.splitlines() if "held by another process" in line] != []
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_faulty_file_stops_a_server_with_its_sentence(tmp_path: Path) -> None:
+    (tmp_path / "objectives.yaml").write_text("objectives:\n  - {id: x, metric: ttfb, threshold: 1s, target: 95%}\n")
+    ran = tailwise("serve", "--port", "0", "--objectives", "objectives.yaml", folder=tmp_path)
+    assert (ran.returncode, 'Did you mean "ttft"?' in ran.stderr, "Traceback" in ran.stderr) == (2, True, False)
+
+
 def test_the_demo_names_the_planted_incident(tmp_path: Path) -> None:
     ran = tailwise("demo", "--no-serve", folder=tmp_path)
     stored = tailwise(
