@@ -33,6 +33,7 @@ def build(cursor: duckdb.DuckDBPyConnection, told: frozenset[str]) -> None:
         WHERE cls IN ('call', 'engine')""")
     _join_by_id(cursor)
     _figures(cursor, told)
+    _first_token_spans(cursor)
     _join_pairs(cursor)
     _calls(cursor)
 
@@ -82,6 +83,15 @@ def _figures(cursor: duckdb.DuckDBPyConnection, told: frozenset[str]) -> None:
             CASE WHEN is_sound AND output_tokens IS DISTINCT FROM 0 THEN coalesce(engine_first_ns, first_ns,
                 CASE WHEN r < 0 THEN coalesce(slice.queue_ns, 0) + slice.prefill_ns END) END AS engine_first_ns)
         FROM ({judged_sql(relation, keep)}) AS figure LEFT JOIN as_slice AS slice ON slice.eng = figure.r""")
+
+
+def _first_token_spans(cursor: duckdb.DuckDBPyConnection) -> None:
+    """A span that lasts until the first token gives it to the model span around or beside it."""
+    if not _count(cursor, "SELECT count(*) FROM as_span WHERE cls = 'first_token'"):
+        return
+    cursor.execute("""UPDATE as_figure SET first_ns = told.en - told.st FROM as_span AS told
+        WHERE told.cls = 'first_token' AND told.t = as_figure.t AND (told.pr = as_figure.r OR told.pr = as_figure.pr)
+            AND NOT is_engine AND first_ns IS NULL AND streamed IS DISTINCT FROM false AND output_tokens IS DISTINCT FROM 0""")
 
 
 def _join_pairs(cursor: duckdb.DuckDBPyConnection) -> None:

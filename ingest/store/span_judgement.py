@@ -94,7 +94,7 @@ JUDGED: dict[str, str] = {
         lower(nullif(split_part(provider_model, '/', 1), provider_model)))""",
     "provider_model": "CASE WHEN provider_model IS NOT NULL THEN regexp_replace(provider_model, '^[^/]*/', '') END",
     "model": "model",
-    "request_model": "request_model",
+    "request_model": "trim(request_model, '\"')",
     "parameter_model": "CASE WHEN parameters IS NOT NULL THEN json_extract_string(parameters, '$.model') END",
     "routed_model": "routed_model",
     "input_told": _INPUT,

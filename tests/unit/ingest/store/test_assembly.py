@@ -315,3 +315,20 @@ def test_ids_that_count_never_make_one_request_of_strangers(tmp_path: Path) -> N
     with store_for(tmp_path) as store:
         load(store, write_lines(tmp_path / "t.jsonl", [request(spans)]))
         assert len(rows(store)) == 400
+
+
+def test_a_span_that_lasts_until_the_first_token_gives_it_to_the_call_beside_it(tmp_path: Path) -> None:
+    spans = [
+        span("POST /v1/chat/completions", 0, 4, span_id="r", kind=2),
+        span("llm.inference", 1, 3, span_id="c", parent="r", attributes={"model": "m", "stream": True}),
+        span("llm.time_to_first_response_chunk", 1, 1.5, span_id="f", parent="r"),
+    ]
+    row = one_row(tmp_path, spans)
+    assert (row["call_ttft_ns"], row["ttft_ns"], row["model"]) == (NS // 2, 1.5 * NS, "m")
+
+
+def test_quoted_names_of_models_lose_their_quotes(tmp_path: Path) -> None:
+    told = {"mlflow.spanType": '"CHAT_MODEL"', "mlflow.llm.model": '"gpt-4o"'}
+    usage = {"mlflow.chat.tokenUsage": '{"input_tokens": 12, "output_tokens": 3, "total_tokens": 15}'}
+    row = one_row(tmp_path, [span("chat", attributes=told | usage)])
+    assert (row["model"], row["input_tokens"], row["output_tokens"]) == ("gpt-4o", 12, 3)
