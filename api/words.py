@@ -138,9 +138,11 @@ def diagnosis_lines(
     lines = [f"{objective.id}: {VERDICT_WORDS[objective.verdict]}", *_wrapped(_promised(objective, said), "  ")]
     findings = [finding for finding in result.findings if finding.objective == objective.id]
     for number, finding in enumerate(findings, 1):
-        lines += ["", *_wrapped(f"{number}. {finding.title}", "  ", "     "), *_finding_lines(finding, said)]
+        lines += ["", *_wrapped(f"{number}. {finding.title}", "  ", "     "), *_finding_lines(finding, objective, said)]
         before = told.get(finding.incident or "")
-        lines += _fact("do", f"as under {before}: it is one incident") if before else _counsel_lines(finding)
+        lines += (
+            _fact("do", f"as under {before}: it is one incident") if before else _counsel_lines(finding, objective.unit)
+        )
         if finding.incident and not before:
             told[finding.incident] = objective.id
     if objective.verdict in ("breached", "endangered") and not findings:
@@ -212,10 +214,10 @@ def inspection_lines(inspection: Inspection) -> list[str]:
     return lines
 
 
-def _finding_lines(finding: Finding, said: Text) -> list[str]:
+def _finding_lines(finding: Finding, objective: ObjectiveResult, said: Text) -> list[str]:
     segment = ", ".join(f"{name} = {value}" for name, value in finding.segment.items()) or "everywhere"
     lines = [
-        *_wrapped(finding.says, "     "),
+        *_wrapped(finding.says.removeprefix(objective.says).strip(), "     "),  # told above already
         *_fact("stage", finding.stage),
         *_fact("segment", segment),
         *_fact("together", "; ".join(f"{k} = {', '.join(v)}" for k, v in finding.moves_together.items())),
@@ -230,12 +232,12 @@ def _finding_lines(finding: Finding, said: Text) -> list[str]:
     return [*lines, *_fact("look at", ", ".join(finding.exemplars[:3]))]
 
 
-def _counsel_lines(finding: Finding) -> list[str]:
+def _counsel_lines(finding: Finding, unit: str) -> list[str]:
     """What to do, what not to do, and what could not be judged."""
     lines: list[str] = []
     before: Recommendation | None = None
     for recommendation in finding.recommendations:
-        lines.extend(_advice_lines(recommendation, before))
+        lines.extend(_advice_lines(recommendation, before, unit))
         before = recommendation
     for item in finding.contraindicated:
         lines.extend(_fact("do not", f"{item.id}: {item.why}"))
@@ -250,7 +252,7 @@ def _when(finding: Finding, said: Text) -> str:
     return f"{said.moment(finding.window[0])} to {said.moment(finding.window[1])} ({said.zone.key})"
 
 
-def _advice_lines(recommendation: Recommendation, before: Recommendation | None) -> list[str]:
+def _advice_lines(recommendation: Recommendation, before: Recommendation | None, unit: str) -> list[str]:
     """One recommendation; what it shares with the one before is not told again."""
     entry = f", {recommendation.entry}" if recommendation.entry else ""
     lines = _fact("do", f"{recommendation.title} ({recommendation.id}{entry})")
@@ -260,13 +262,13 @@ def _advice_lines(recommendation: Recommendation, before: Recommendation | None)
     for engine, action in recommendation.actions.items():
         lines += _inner(ENGINES.get(engine, engine), action)
     if recommendation.predicted is not None:
-        lines += _inner("predicted", _predicted(recommendation.predicted))
+        lines += _inner("predicted", _predicted(recommendation.predicted, unit))
     else:
         lines += _inner("not predicted", recommendation.not_predicted or "")
     return [*lines, *_inner("risk", recommendation.risk), *_inner("verify", recommendation.verify)]
 
 
-def _predicted(prediction: Prediction) -> str:
+def _predicted(prediction: Prediction, unit: str) -> str:
     said = []
     if prediction.attainment is not None:
         between = ""
@@ -274,7 +276,7 @@ def _predicted(prediction: Prediction) -> str:
             between = f" ({text.share_interval((prediction.low, prediction.high))})"
         said.append(f"{text.share(prediction.attainment)} within the limit{between}")
     if prediction.value is not None:
-        said.append(f"value {text.number(prediction.value)}")
+        said.append(f"value {text.figure(prediction.value, unit)}")
     said.append(BASES.get(prediction.basis, prediction.basis))
     return "; ".join([*said, f"leaves out: {prediction.ignores}"] if prediction.ignores else said)
 
