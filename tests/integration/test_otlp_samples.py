@@ -198,3 +198,17 @@ def test_taking_the_second_part_out_again_gives_the_row_of_the_first() -> None:
             assemble(cursor)
         first = [row | {"flags": sorted({*row["flags"], "duplicate_span_ignored"})} for row in expected()[PART1]]
         assert_rows(store, first)
+
+
+def test_late_spans_into_a_large_store_are_fetched_and_give_the_same_row() -> None:
+    folder, large = shared("samples/otlp"), shared("incidents/sample/healthy")
+    with store_for(folder, large) as store:
+        load(store, large / "traces.otlp.jsonl.gz", "large")
+        before = rows(store)
+        load(store, folder / PART2, "part2")
+        load(store, folder / PART1, "part1")
+        after = rows(store)
+        assert {trace: row for trace, row in after.items() if trace in before} == before
+        found = {trace: seen(row) for trace, row in after.items() if trace not in before}
+    for answer in expected()[PART2]:
+        assert near(answer) == found[answer["trace"]]
