@@ -15,7 +15,7 @@ import polars as pl
 from analysis.aggregates.statistics import quantile
 from analysis.causes.candidates.candidate import Candidate
 from analysis.causes.figures import mean, number, weighted_mean
-from analysis.causes.goal import Goal, population
+from analysis.causes.goal import Goal, members, population
 from analysis.causes.scene import Scene
 from analysis.causes.segment import concise_slice
 from analysis.causes.settings import CauseSettings
@@ -183,8 +183,8 @@ def survivors_only(scene: Scene, goal: Goal) -> bool:
     """Whether a mean rose only because the cheap requests failed: failed ones are given what their kind cost before."""
     if goal.threshold is None:
         return False
-    wide = scene.inside.filter(_of(scene, goal))
-    usual_wide = scene.normal.filter(_of(scene, goal))
+    wide = scene.inside.filter(members(scene.rows, goal))
+    usual_wide = scene.normal.filter(members(scene.rows, goal))
     lost = pl.col("failed") | pl.col("cancelled")
     if wide.height == 0 or usual_wide.height == 0:
         return False
@@ -202,19 +202,11 @@ def survivors_only(scene: Scene, goal: Goal) -> bool:
     return given is not None and float(given) / PICO <= goal.threshold
 
 
-def _of(scene: Scene, goal: Goal) -> pl.Expr:
-    chosen = pl.lit(value=True)
-    for name, values in goal.where:
-        if name in scene.inside.columns:
-            chosen &= pl.col(name).cast(pl.String).is_in(list(values))
-    return chosen
-
-
 def spender(scene: Scene, goal: Goal) -> Candidate | None:
     """The value of a dimension (a user, a tenant) whose sum passes its limit."""
     if goal.per is None or goal.per not in scene.rows.dimensions or goal.threshold is None:
         return None
-    rows = scene.rows.frame.filter(_of(scene, goal))
+    rows = scene.rows.frame.filter(members(scene.rows, goal))
     sums = (
         rows.group_by(pl.col(goal.per).cast(pl.String).alias("of"))
         .agg(usd=pl.col("cost_pico").sum() / PICO * scene.scale, n=pl.len())
@@ -258,7 +250,7 @@ def _of_capacity(scene: Scene, goal: Goal, batch: float) -> dict[str, float]:
     """Mean batch while busy against the largest batches that the same replicas have held."""
     if not scene.rows.has("batch_size"):
         return {}
-    held = number(quantile(scene.rows.frame.filter(_of(scene, goal))["batch_size"], 0.99))
+    held = number(quantile(scene.rows.frame.filter(members(scene.rows, goal))["batch_size"], 0.99))
     return {"batch_of_capacity": batch / held} if held > 0 else {}
 
 

@@ -19,6 +19,7 @@ from analysis.causes.rows import prepare
 from analysis.causes.scene import quiet_part, scene_of
 from analysis.causes.settings import CauseSettings
 from analysis.causes.window import Episode, episodes, incident_intervals
+from analysis.dimensions import matches
 from analysis.objectives import Objective
 from analysis.result import Finding, ObjectiveResult
 from analysis.rules.catalog import Catalog, built_in
@@ -56,7 +57,9 @@ def diagnose(
         return ()
     end_s = (rows.end_ns - rows.start_ns) / NS_PER_S
     goals = goals_of(broken, rows.start_ns, end_s)
-    intervals = {goal.id: incident_intervals(population(rows, goal), goal, end_s, settings) for goal in goals}
+    intervals = {
+        goal.id: incident_intervals(population(rows, goal, columns=("at",)), goal, end_s, settings) for goal in goals
+    }
     timed = [goal for goal in goals if goal.kind != "capacity" and goal.per is None]
     incidents = [(found.start, found.end) for goal in timed for found in intervals[goal.id]]
     quiet = quiet_part(rows, incidents, [window for goal in timed for window in goal.windows], settings)
@@ -75,10 +78,13 @@ def diagnose(
 def _with_flags(
     frame: pl.DataFrame, broken: Sequence[ObjectiveResult], objectives: Sequence[Objective]
 ) -> pl.DataFrame:
-    """The frame with `bad:<id>` (null where not judged) for targets, and for limits that are no single number."""
+    """The frame with `in:<id>`, and with `bad:<id>` (null where not judged) for targets and for limits that are no
+    single number."""
     by_id = {objective.id: objective for objective in objectives}
     flags = []
     for result in broken:
+        if result.id in by_id and by_id[result.id].where:
+            flags.append(frame.select(matches(by_id[result.id].where).alias(f"in:{result.id}")).to_series())
         if result.id in by_id and (result.target is not None or result.clauses or isinstance(result.threshold, str)):
             verdict = verdict_column(frame, by_id[result.id])
             flags.append(

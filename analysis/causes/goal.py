@@ -88,6 +88,11 @@ class Goal:
             return 1.0 - float(self.statistic[1:]) / 100
         return self.threshold if self.kind in ("failure", "cancel", "degraded", "cold", "cost") else None
 
+    @property
+    def member(self) -> str:
+        """Column that says who is in the objective's `where`, if the caller has told it."""
+        return f"in:{self.id}"
+
     def value(self, rows: Rows) -> pl.Expr:
         if self.metric in ("cost", "cost_per_1k_tokens", "cost_per_million_output_tokens"):
             return divided(pl.col("cost_pico"), 1e12)
@@ -157,16 +162,32 @@ def _ns(text: str) -> int:
     return round(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()) * NS_PER_S
 
 
-def population(rows: Rows, goal: Goal, frame: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Requests that the objective judges, with `value` and `bad`; failures only where it counts them."""
-    chosen = (rows.frame if frame is None else frame).lazy()
+def members(rows: Rows, goal: Goal) -> pl.Expr:
+    """Requests in the objective's `where`."""
+    if goal.member in rows.frame.columns:
+        return pl.col(goal.member)
+    chosen = pl.lit(value=True)
     for name, values in goal.where:
-        if name in rows.absent or name not in rows.frame.columns:
-            continue
-        chosen = chosen.filter(pl.col(name).cast(pl.String).is_in(list(values)))
+        if name in rows.frame.columns:
+            chosen &= pl.col(name).cast(pl.String).is_in(list(values))
+    return chosen
+
+
+def population(
+    rows: Rows, goal: Goal, frame: pl.DataFrame | None = None, columns: Sequence[str] | None = None
+) -> pl.DataFrame:
+    """Requests that the objective judges, with `value` and `bad`; failures only where it counts them.
+
+    Args:
+        frame: a part of the rows; all of them if not given.
+        columns: what is needed beside value and bad; all if not given.
+    """
+    chosen = (rows.frame if frame is None else frame).lazy().filter(members(rows, goal))
     chosen = chosen.with_columns(value=goal.value(rows), bad=goal.bad(rows))
     if goal.flag in rows.frame.columns:
-        return chosen.filter(pl.col("bad").is_not_null()).collect()
-    if goal.kind in ("failure", "cancel", "degraded", "cold"):
-        return chosen.filter(pl.col("status_class") != "rejected").collect()
-    return chosen.filter(pl.col("ok") & pl.col("value").is_not_null()).collect()
+        chosen = chosen.filter(pl.col("bad").is_not_null())
+    elif goal.kind in ("failure", "cancel", "degraded", "cold"):
+        chosen = chosen.filter(pl.col("status_class") != "rejected")
+    else:
+        chosen = chosen.filter(pl.col("ok") & pl.col("value").is_not_null())
+    return (chosen if columns is None else chosen.select("value", "bad", *columns)).collect()

@@ -21,6 +21,7 @@ import polars as pl
 from analysis.aggregates.statistics import quantile, quantile_interval, wilson
 from analysis.causes.candidates.candidate import Candidate
 from analysis.causes.explain import Explained
+from analysis.causes.goal import members
 from analysis.causes.scene import Scene
 from analysis.result import Prediction, WindowVerdict
 from ingest.schema import NS_PER_S
@@ -105,11 +106,7 @@ class Predictor:
     def _counted(self) -> list[tuple[WindowVerdict, float, float, float]]:
         """Judged windows with start, end, and the requests of the objective's kind that arrived in them."""
         rows, goal = self._scene.rows, self._entry.goal
-        chosen = pl.lit(value=True)
-        for name, values in goal.where:
-            if name in rows.frame.columns:
-                chosen &= pl.col(name).cast(pl.String).is_in(list(values))
-        at = rows.frame.filter(chosen)["at"]
+        at = rows.frame.lazy().filter(members(rows, goal)).select("at").collect()["at"]
         found = []
         for window in goal.judged.windows:
             if window.start is None or window.end is None:

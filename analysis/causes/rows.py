@@ -117,7 +117,7 @@ def prepare(frame: pl.DataFrame) -> Rows:
         *_metrics(timed),
         *(_seconds(timed, stage) for stage in STAGES),
         _seconds(timed, "itl_max"),
-        *(pl.col(name) for name in timed.columns if name in DRIVERS or name.startswith("bad:")),
+        *(pl.col(name) for name in timed.columns if name in DRIVERS or name.startswith(("bad:", "in:"))),
         pl.col("status_class").is_in(FAILED).alias("failed"),
         (pl.col("status_class") == "ok").alias("ok"),
         (pl.col("status_class") == "cancelled").alias("cancelled"),

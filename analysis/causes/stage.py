@@ -55,8 +55,7 @@ class Rescue:
 
 def tail_excess(inside: pl.DataFrame, normal: pl.DataFrame, goal: Goal, settings: CauseSettings) -> Excess | None:
     """Excess per stage of the goal's metric; None where neither side has a stage time."""
-    slow = _tail(inside, settings.tail)
-    usual = _tail(normal, settings.tail)
+    slow, usual = (_tail(frame, goal, settings.tail) for frame in (inside, normal))
     columns = [stage for stage in goal.parts if slow[f"t_{stage}"].null_count() < slow.height]
     if not columns or slow.height == 0:
         return None
@@ -66,8 +65,10 @@ def tail_excess(inside: pl.DataFrame, normal: pl.DataFrame, goal: Goal, settings
     return Excess(tuple(ordered), means, before, slow.height)
 
 
-def _tail(frame: pl.DataFrame, share: float) -> pl.DataFrame:
-    timed = frame.filter(pl.col("value").is_not_null() & pl.col("ok"))
+def _tail(frame: pl.DataFrame, goal: Goal, share: float) -> pl.DataFrame:
+    """The slowest requests with status ok; few columns, for they are sorted."""
+    parts = [f"t_{stage}" for stage in goal.parts]
+    timed = frame.lazy().filter(pl.col("value").is_not_null() & pl.col("ok")).select("value", "at", *parts).collect()
     n = timed.height - int(share * timed.height)
     return timed.sort("value", "at", descending=True).head(n)
 
