@@ -9,13 +9,18 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from api.problems import Refused
 
 T = TypeVar("T")
 
 IDLE_SHARE = 5  # a value of live data may be as old as so many times what it took to compute ...
+MOST_WAITING = 16  # of the forty threads that answer
+RETRY_AFTER_S = 5
 OLDEST_S = 60.0  # ... and no older than this
 
 
@@ -43,10 +48,18 @@ class Keeper(Generic[T]):
         self._clock = clock
         self._kept: OrderedDict[str, _Kept[T]] = OrderedDict()
         self._lock = threading.RLock()
+        self._places = threading.BoundedSemaphore(MOST_WAITING)
 
     def get(self, key: str, live: int, make: Callable[[], T]) -> T:
-        """The value of a key, computed if it is not kept or no longer holds."""
-        with self._lock:
+        """The value of a key, computed if it is not kept or no longer holds.
+
+        Raises:
+            Refused: so many wait for a value already that more would take the threads of everything else.
+        """
+        found = self.find(key, live)
+        if found is not None:
+            return found
+        with self._waiting(), self._lock:
             found = self.find(key, live)
             if found is not None:
                 return found
@@ -59,6 +72,20 @@ class Keeper(Generic[T]):
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
             return value
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        if not self._places.acquire(blocking=False):
+            raise Refused(
+                f"{MOST_WAITING} questions are being worked out or wait for that already",
+                status=503,
+                code="busy",
+                retry_after=RETRY_AFTER_S,
+            )
+        try:
+            yield
+        finally:
+            self._places.release()
 
     def find(self, key: str, live: int) -> T | None:
         """The value of a key if it is kept and holds; never waits for a computation."""

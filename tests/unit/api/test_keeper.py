@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from functools import partial
 
 import pytest
 
-from api.keeper import Keeper
+from api.keeper import MOST_WAITING, Keeper
+from api.problems import Refused
 
 
 class Clock:
@@ -54,3 +57,31 @@ def test_a_value_of_live_data_grows_old_by_what_it_took(took: float, age: float,
 def test_a_value_that_is_too_large_is_given_and_not_kept() -> None:
     keeper: Keeper[int] = Keeper(2, worth=lambda value: value < 10)
     assert (keeper.get("a", 0, lambda: 11), keeper.find("a", 0)) == (11, None)
+
+
+def test_so_many_wait_and_further_ones_are_told_to_come_back() -> None:
+    keeper: Keeper[int] = Keeper(2)
+    release, begun = threading.Event(), threading.Event()
+
+    def slow() -> int:
+        begun.set()
+        release.wait(30)
+        return 1
+
+    threads = [threading.Thread(target=partial(keeper.get, str(n), 0, slow)) for n in range(MOST_WAITING)]
+    for thread in threads:
+        thread.start()
+    begun.wait(10)
+    refused: Refused | None = None
+    until = time.monotonic() + 10
+    while refused is None and time.monotonic() < until:
+        try:
+            with keeper._waiting():
+                time.sleep(0.01)
+        except Refused as error:
+            refused = error
+    release.set()
+    for thread in threads:
+        thread.join(30)
+    assert refused is not None
+    assert (refused.status, refused.code, refused.retry_after) == (503, "busy", 5)
