@@ -50,7 +50,10 @@ def incident_intervals(
     if goal.kind == "capacity" or (goal.kind == "cost" and goal.per is not None):
         return (Interval(0.0, end_s, 0.0),)  # a sum over the selection has no start of its own
     runs: list[list[float]] = []
-    for start, end in goal.windows:
+    for opens, closes in goal.windows:
+        start, end = max(0.0, opens), min(closes, end_s)  # a selection may begin long before its first request
+        if end <= start:
+            continue
         if runs and start - runs[-1][1] <= end - start:  # one kept window between two breached ones is no new run
             runs[-1][1] = max(runs[-1][1], end)
         else:

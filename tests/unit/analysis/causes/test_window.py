@@ -49,6 +49,15 @@ def test_without_a_bad_request_the_judged_window_stands() -> None:
     assert found == Interval(HOUR, 2 * HOUR, 0.0)
 
 
+def test_a_judged_window_that_begins_before_the_first_request_is_cut_to_the_data() -> None:
+    goal = replace(a_goal(), windows=((-34 * HOUR, 134 * HOUR),))
+    (found,) = incident_intervals(population(4020.0, 6480.0), goal, 4 * HOUR, SETTINGS)
+    assert (found.start, found.end) == (4020.0, 6480.0)
+    lasting = replace(goal, windows=((-34 * HOUR, 134 * HOUR),))
+    (whole,) = incident_intervals(population(0.0, 4 * HOUR), lasting, 4 * HOUR, SETTINGS)
+    assert (whole.start, whole.end) == (0.0, 4 * HOUR)
+
+
 def test_a_cost_of_capacity_has_no_start_of_its_own() -> None:
     goal = replace(a_goal(), kind="capacity")
     assert incident_intervals(population(0.0, 600.0), goal, 4 * HOUR, SETTINGS) == (Interval(0.0, 4 * HOUR, 0.0),)
