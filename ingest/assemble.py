@@ -50,6 +50,7 @@ Progress = Callable[[int, int], None]  # bytes done, bytes in all
 Cancelling = Callable[[], bool]
 
 SAMPLE_BYTES = 4 << 20  # of a source, to learn its lists of names from
+MOST_NAMES = 200  # that are not understood, told by name; names with ids in them make more than anyone reads
 STAGED_BYTES = 32 << 20  # smaller sources go through a stage, so several may make up one upload
 SIGNALS = {"line.metrics": "metrics", "line.logs": "logs"}
 
@@ -312,12 +313,14 @@ def _take_in(
 
 
 def _counts(intake: Intake, learned: Learned, rejects: tuple[Reject, ...]) -> SpanCounts:
-    names = learned.not_understood(intake.shapes)
+    ranked = sorted(learned.not_understood(intake.shapes).items(), key=lambda item: (-item[1], item[0]))
     notes = [
         f"{n} {'entry' if n == 1 else 'entries'} of {signal} skipped: only spans are read"
         for state, signal in SIGNALS.items()
         if (n := intake.refused.get(state, 0))
     ]
+    if len(ranked) > MOST_NAMES:
+        notes.append(f"{len(ranked) - MOST_NAMES} further attribute names are not understood")
     if intake.replaced:
         notes.append(f"{intake.replaced} spans were told again with more or other content; the fuller telling stands")
     return SpanCounts(
@@ -327,6 +330,6 @@ def _counts(intake: Intake, learned: Learned, rejects: tuple[Reject, ...]) -> Sp
         rejected=len(rejects),
         replaced=intake.replaced,
         rejects=rejects,
-        not_understood=tuple(sorted(names.items(), key=lambda item: (-item[1], item[0]))),
+        not_understood=tuple(ranked[:MOST_NAMES]),
         notes=tuple(notes),
     )

@@ -15,7 +15,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, cached_property
 
 import polars as pl
 
@@ -50,6 +50,8 @@ class Learned:
     keep_attributes: bool = True
     shapes: dict[int, tuple[str, ...]] = field(default_factory=dict)
     kinds: dict[int, tuple[str | None, str | None]] = field(default_factory=dict)
+    _places: dict[str, dict[int, tuple[int, ...]]] = field(default_factory=dict, repr=False)
+    _placed: int = -1  # number of shapes that _places was made for
 
     @property
     def dimensions(self) -> dict[str, tuple[str, ...]]:
@@ -72,21 +74,27 @@ class Learned:
 
     def places(self) -> dict[str, dict[int, tuple[int, ...]]]:
         """Field -> shape -> places of its names in the list, from 1, best first; fields on no shape are left out."""
+        if self._placed == len(self.shapes):
+            return self._places
+        ranks: dict[str, list[tuple[str, int]]] = {}
+        for pick, wanted in self.picks().items():
+            for rank, name in enumerate(dict.fromkeys(wanted)):
+                ranks.setdefault(name, []).append((pick, rank))
         found: dict[str, dict[int, tuple[int, ...]]] = {}
-        picks = self.picks()
         for key, names in self.shapes.items():
-            place: dict[str, int] = {}
-            for i, name in enumerate(names, start=1):
-                place.setdefault(name, i)
-            for pick, wanted in picks.items():
-                at = tuple(place[name] for name in wanted if name in place)[:MAX_PLACES]
-                if at:
-                    found.setdefault(pick, {})[key] = at
+            at: dict[str, list[tuple[int, int]]] = {}
+            for place, name in enumerate(names, start=1):
+                for pick, rank in ranks.get(name, ()):
+                    at.setdefault(pick, []).append((rank, place))
+            for pick, ranked in at.items():
+                first = dict(sorted(ranked, reverse=True))  # of a name told twice the first
+                found.setdefault(pick, {})[key] = tuple(first[rank] for rank in sorted(first))[:MAX_PLACES]
+        self._places, self._placed = found, len(self.shapes)
         return found
 
     def rest(self, names: tuple[str, ...]) -> tuple[list[int], list[str]]:
         """Places and JSON keys of the names that are kept as attributes."""
-        mapped = self.mapped_names()
+        mapped = self.mapped_names
         kept = [
             (i, json.dumps(name, ensure_ascii=False) + ":")
             for i, name in enumerate(names, start=1)
@@ -94,13 +102,14 @@ class Learned:
         ]
         return [i for i, _ in kept], [key for _, key in kept]
 
+    @cached_property
     def mapped_names(self) -> frozenset[str]:
         """Attribute names that a column holds."""
         return frozenset(name for names in self.picks().values() for name in names)
 
     def not_understood(self, spans_by_shape: dict[int, int]) -> dict[str, int]:
         """Names that no column holds and nobody knows -> number of spans that carry them."""
-        mapped, counts = self.mapped_names(), dict[str, int]()
+        mapped, counts = self.mapped_names, dict[str, int]()
         for key, n in spans_by_shape.items():
             for name in set(self.shapes.get(key, ())):
                 if name is not None and name not in mapped and not is_known(name):
