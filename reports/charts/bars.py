@@ -1,6 +1,6 @@
 """Stacked bars and columns, losses and shares by bucket.
 
-Input: records of charts/data.py. Output: plotly figures.
+Input: records of charts/data.py. Output: figures in the structure of plotly.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from reports.charts import theme
 from reports.charts.data import CountColumns, Losses, Segment, StackedBars, StackedColumns
 
 
-def stacked_bars(data: StackedBars, height: int) -> Any:
+def stacked_bars(data: StackedBars, height: int) -> dict[str, Any]:
     """Horizontal stacked bars, the total at the end of each."""
-    import plotly.graph_objects as go
-
     traces = [
-        go.Bar(
+        theme.trace(
+            "bar",
             y=list(data.groups),
             x=list(segment.values),
             name=segment.name,
@@ -50,7 +49,7 @@ def stacked_bars(data: StackedBars, height: int) -> Any:
         (sum(s.values[i] or 0 for s in data.segments) for i in range(len(data.groups))),
         default=0,
     )
-    return go.Figure(
+    return theme.figure(
         traces,
         theme.layout(
             height,
@@ -66,12 +65,11 @@ def stacked_bars(data: StackedBars, height: int) -> Any:
     )
 
 
-def stacked_columns(data: StackedColumns, height: int) -> Any:
+def stacked_columns(data: StackedColumns, height: int) -> dict[str, Any]:
     """Vertical stacked columns, the total on top."""
-    import plotly.graph_objects as go
-
     traces = [
-        go.Bar(
+        theme.trace(
+            "bar",
             x=list(data.groups),
             y=list(segment.values),
             name=segment.name,
@@ -94,7 +92,7 @@ def stacked_columns(data: StackedColumns, height: int) -> Any:
         )
         for index, (group, total) in enumerate(zip(data.groups, data.totals, strict=True))
     ]
-    return go.Figure(
+    return theme.figure(
         traces,
         theme.layout(
             height,
@@ -106,11 +104,10 @@ def stacked_columns(data: StackedColumns, height: int) -> Any:
     )
 
 
-def losses(data: Losses, height: int) -> Any:
+def losses(data: Losses, height: int) -> dict[str, Any]:
     """Horizontal bars from zero, a word at the end of each."""
-    import plotly.graph_objects as go
-
-    bar = go.Bar(
+    bar = theme.trace(
+        "bar",
         y=list(data.steps),
         x=list(data.values),
         orientation="h",
@@ -124,7 +121,7 @@ def losses(data: Losses, height: int) -> Any:
         hoverinfo="text",
     )
     reach = max(data.values, default=0)
-    return go.Figure(
+    return theme.figure(
         [bar],
         theme.layout(
             height,
@@ -135,11 +132,10 @@ def losses(data: Losses, height: int) -> Any:
     )
 
 
-def count_columns(data: CountColumns, height: int) -> Any:
+def count_columns(data: CountColumns, height: int) -> dict[str, Any]:
     """One column per bucket."""
-    import plotly.graph_objects as go
-
-    bar = go.Bar(
+    bar = theme.trace(
+        "bar",
         x=list(data.groups),
         y=list(data.values),
         width=0.7,
@@ -147,7 +143,7 @@ def count_columns(data: CountColumns, height: int) -> Any:
         hovertext=list(data.hovers),
         hoverinfo="text",
     )
-    return go.Figure(
+    return theme.figure(
         [bar],
         theme.layout(
             height,

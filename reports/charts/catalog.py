@@ -41,9 +41,9 @@ DRAWN_DIGITS = 6  # of a place in a plot: finer than any screen, and a third of 
 def draw(data: ChartData, height: int) -> str:
     """A figure as JSON text, keys sorted, safe inside a script element: no `<` stands in it."""
     chart = next(function for kind, function in CHARTS if isinstance(data, kind))
-    figure: dict[str, Any] = chart(data, height).to_dict()
-    figure["layout"].pop("template", None)
-    text = json.dumps(_quoted(figure), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = json.dumps(
+        _quoted(chart(data, height)), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 

@@ -1,6 +1,6 @@
 """Steps of colour over weekdays and hours.
 
-Input: HeatMap of charts/data.py. Output: a plotly figure.
+Input: HeatMap of charts/data.py. Output: a figure in the structure of plotly.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ from reports.charts import theme
 from reports.charts.data import HeatMap
 
 
-def heat(data: HeatMap, height: int) -> Any:
+def heat(data: HeatMap, height: int) -> dict[str, Any]:
     """One cell per row and column; the figure stands in the cell where the view wrote one."""
-    import plotly.graph_objects as go
-
     n = len(data.tokens)
     scale: list[list[object]] = []
     for index, token in enumerate(data.tokens):
         scale += [[index / n, theme.color(token)], [(index + 1) / n, theme.color(token)]]
-    cells = go.Heatmap(
+    cells = theme.trace(
+        "heatmap",
         z=[list(line) for line in data.steps],
         x=list(data.columns),
         y=list(data.rows),
@@ -46,7 +45,7 @@ def heat(data: HeatMap, height: int) -> Any:
         for column, text in enumerate(line)
         if text
     ]
-    return go.Figure(
+    return theme.figure(
         [cells],
         theme.layout(
             height,

@@ -1,6 +1,6 @@
 """Lines over time or over a value, with bands, marks and steps.
 
-Input: records of charts/data.py. Output: plotly figures.
+Input: records of charts/data.py. Output: figures in the structure of plotly.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ from reports.charts import theme
 from reports.charts.data import Line, Lines, TimeBars
 
 
-def lines(data: Lines, height: int) -> Any:
+def lines(data: Lines, height: int) -> dict[str, Any]:
     """Lines; a null leaves a gap, never a zero."""
-    import plotly.graph_objects as go
-
     shapes, notes = _dressing(data)
     x_axis = theme.axis(grid=False)
     if data.x_unit == "time":
@@ -28,7 +26,7 @@ def lines(data: Lines, height: int) -> Any:
         y_axis["tickformat"] = ".0%"
     elif data.y_unit:
         y_axis |= {"ticksuffix": f" {data.y_unit}", "showticksuffix": "last"}
-    return go.Figure(
+    return theme.figure(
         [_trace(line) for line in data.lines],
         theme.layout(
             height,
@@ -42,12 +40,11 @@ def lines(data: Lines, height: int) -> Any:
     )
 
 
-def time_bars(data: TimeBars, height: int) -> Any:
+def time_bars(data: TimeBars, height: int) -> dict[str, Any]:
     """One bar per span of time, the bad ones in the colour of bad."""
-    import plotly.graph_objects as go
-
     shapes, notes = _dressing(data)
-    bar = go.Bar(
+    bar = theme.trace(
+        "bar",
         x=list(data.x),
         y=list(data.y),
         marker={"color": [theme.color("bad" if bad else "series-2") for bad in data.bad], "line": {"width": 0}},
@@ -56,7 +53,7 @@ def time_bars(data: TimeBars, height: int) -> Any:
         hovertext=list(data.hovers),
         hoverinfo="text",
     )
-    return go.Figure(
+    return theme.figure(
         [bar],
         theme.layout(
             height,
@@ -80,10 +77,9 @@ def _scale(unit: str) -> dict[str, Any]:
     return {"tickformat": ".0%"} if unit == "ratio" else {"ticksuffix": unit, "showticksuffix": "last"}
 
 
-def _trace(line: Line) -> Any:
-    import plotly.graph_objects as go
-
-    return go.Scatter(
+def _trace(line: Line) -> dict[str, Any]:
+    return theme.trace(
+        "scatter",
         x=list(line.x),
         y=list(line.y),
         name=line.name,

@@ -1,6 +1,6 @@
 """Bars in rows over the time of one request.
 
-Input: Timeline of charts/data.py. Output: a plotly figure.
+Input: Timeline of charts/data.py. Output: a figure in the structure of plotly.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ from reports.charts import theme
 from reports.charts.data import Timeline, TimelineBar
 
 
-def timeline(data: Timeline, height: int) -> Any:
+def timeline(data: Timeline, height: int) -> dict[str, Any]:
     """Each bar starts where its span does; containers are outlines."""
-    import plotly.graph_objects as go
-
     bars = [(row, bar) for row, line in zip(data.rows, data.bars, strict=True) for bar in line]
     room = theme.room([row.rstrip("\u200b\u200c") for row in data.rows])
     groups = [[item for item in bars if item[1].hatched is hatched] for hatched in (False, True)]
@@ -22,7 +20,7 @@ def timeline(data: Timeline, height: int) -> Any:
     dressed = [theme.mark(mark.value, mark.label, vertical=True) for mark in data.marks]
     over = [{**label, "y": 1, "yanchor": "bottom", "xanchor": "auto"} for _, label in dressed]
     names = [theme.note(0, row, row, xref="paper", yref="y", xanchor="left", xshift=-room) for row in data.rows]
-    return go.Figure(
+    return theme.figure(
         traces,
         theme.layout(
             height,
@@ -44,10 +42,8 @@ def timeline(data: Timeline, height: int) -> Any:
     )
 
 
-def _trace(bars: list[tuple[str, TimelineBar]], *, hatched: bool) -> Any:
+def _trace(bars: list[tuple[str, TimelineBar]], *, hatched: bool) -> dict[str, Any]:
     """Bars of one pattern: the chart script takes one per trace where colours differ."""
-    import plotly.graph_objects as go
-
     marker: dict[str, Any] = {
         "color": [theme.TRANSPARENT if bar.outline else theme.color(bar.token) for _, bar in bars],
         "line": {
@@ -62,7 +58,8 @@ def _trace(bars: list[tuple[str, TimelineBar]], *, hatched: bool) -> Any:
             "bgcolor": theme.color(bars[0][1].token),
             "size": 5,
         }
-    return go.Bar(
+    return theme.trace(
+        "bar",
         y=[row for row, _ in bars],
         base=[bar.start for _, bar in bars],
         x=[bar.seconds for _, bar in bars],

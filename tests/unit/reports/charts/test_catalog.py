@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
+import plotly.graph_objects as go
 import pytest
 
 from reports.charts import data, theme
@@ -62,6 +63,14 @@ def test_a_chart_uses_traces_of_the_vendored_script_and_colours_of_the_tokens(na
 def test_a_chart_is_the_same_text_each_time_and_has_the_height_asked_for(name: str) -> None:
     assert draw(RECORDS[name], 200) == draw(RECORDS[name], 200)
     assert json.loads(draw(RECORDS[name], 200))["layout"]["height"] == 200
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_chart_is_as_the_library_would_write_it(name: str) -> None:
+    drawn = json.loads(draw(RECORDS[name], 200))
+    checked = go.Figure(drawn).to_dict()  # refuses what its schema does not know
+    checked["layout"].pop("template")
+    assert json.loads(json.dumps(checked)) == drawn
 
 
 def test_a_hostile_name_is_text_in_a_chart() -> None:
