@@ -10,6 +10,7 @@ import difflib
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 
@@ -129,6 +130,7 @@ def load_objectives(path: Path) -> Objectives:
     return read_objectives(text, path.name)
 
 
+@lru_cache(maxsize=8)  # one question reads its file for the time zone, the key and the judgement
 def read_objectives(text: str, file: str = "objectives.yaml") -> Objectives:
     """The objectives of a YAML text.
 

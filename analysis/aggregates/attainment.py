@@ -30,7 +30,7 @@ from analysis.aggregates.objective_words import (
     threshold_text_of,
 )
 from analysis.aggregates.statistics import rank, share_interval
-from analysis.aggregates.tally import Case, Scene, empty_tally, scene_of, tally
+from analysis.aggregates.tally import Case, Scene, empty_tally, read_by, scene_of, tally
 from analysis.aggregates.verdicts import BAD, EXCLUDED, GOOD, UNKNOWN, last_instant, verdict_expr
 from analysis.aggregates.windows import span_of, window_bounds
 from analysis.dimensions import matches
@@ -67,7 +67,9 @@ def judge(
     """
     span = span_of(frame, start_ns, end_ns)
     until = last_instant(frame)
-    case = Case(with_good(frame, objectives, until), objectives.settings, span, until, replica_hours, fleet, earlier)
+    if any("is_good" in read.meta.root_names() for item in objectives.items for read in read_by(item)):
+        frame = with_good(frame, objectives, until)
+    case = Case(frame, objectives.settings, span, until, replica_hours, fleet, earlier)
     return tuple(_judge_one(case, item) for item in objectives.items)
 
 
@@ -103,16 +105,18 @@ def with_good(frame: pl.DataFrame, objectives: Objectives, until: int | None) ->
 
     A request is bad if any of them is broken, unknown if one cannot be said, excluded if none judges it.
     """
-    verdicts: list[pl.Expr] = [
+    verdicts = [
         pl.when(matches(item.where)).then(verdict_expr(item, objectives.settings, until))
         for item in good_objectives(objectives)
     ]
-    if not verdicts:
+    if verdicts:
+        told = frame.select(verdict.alias(f"{n}") for n, verdict in enumerate(verdicts))  # each is worked out once
+    else:
         failed = pl.when(pl.col("is_failed")).then(pl.lit(BAD)).otherwise(pl.lit(GOOD))
-        verdicts = [pl.when(pl.col("is_valid")).then(failed).otherwise(pl.lit(EXCLUDED))]
+        told = frame.select(pl.when(pl.col("is_valid")).then(failed).otherwise(pl.lit(EXCLUDED)).alias("0"))
 
     def any_is(name: str) -> pl.Expr:
-        return pl.any_horizontal((verdict == name).fill_null(value=False) for verdict in verdicts)
+        return pl.any_horizontal((pl.col(column) == name).fill_null(value=False) for column in told.columns)
 
     joined = (
         pl.when(any_is(BAD))
@@ -123,9 +127,8 @@ def with_good(frame: pl.DataFrame, objectives: Objectives, until: int | None) ->
         .then(pl.lit(GOOD))
         .otherwise(pl.lit(EXCLUDED))
     )
-    return frame.with_columns(joined.alias("good_verdict")).with_columns(
-        (pl.col("good_verdict") == GOOD).alias("is_good")
-    )
+    verdict = told.select(joined.alias("good_verdict")).to_series()
+    return frame.with_columns(verdict, (verdict == GOOD).alias("is_good"))
 
 
 def _judge_one(case: Case, item: Objective) -> ObjectiveResult:

@@ -38,6 +38,7 @@ _READ = (
     *("input_tokens", "cached_input_tokens", "output_tokens", "llm_calls", "streaming"),
 )
 Point = Callable[[pl.Series, float], float | None]
+Ordered = dict[str, pl.Series]  # latencies of successful requests, sorted once for all tools
 
 
 def compatible_figures(frame: pl.DataFrame, defining: tuple[Objective, ...]) -> list[CompatibleFigure]:
@@ -46,20 +47,27 @@ def compatible_figures(frame: pl.DataFrame, defining: tuple[Objective, ...]) -> 
     clauses = [flag for item in defining for c in item.conditions for flag in clause_flags(c).kept.meta.root_names()]
     columns = dict.fromkeys([*_READ, *dimensions, *clauses])
     ok = frame.select(list(columns)).filter(OK)
-    found = [*_vllm(ok, defining), *_aiperf(ok), *_guidellm(ok), *_llmperf(ok), *_inference_perf(ok, defining)]
+    ordered = {name: ok.get_column(name).drop_nulls().sort() for name in ("ttft", "tpot", "e2e")}
+    found = [
+        *_vllm(ok, ordered, defining),
+        *_aiperf(ordered),
+        *_guidellm(ok, ordered),
+        *_llmperf(ok, ordered),
+        *_inference_perf(ok, defining),
+    ]
     return [figure for figure in found if figure.value is not None]
 
 
-def _vllm(ok: pl.DataFrame, defining: tuple[Objective, ...]) -> list[CompatibleFigure]:
+def _vllm(ok: pl.DataFrame, ordered: Ordered, defining: tuple[Objective, ...]) -> list[CompatibleFigure]:
     tool = "vLLM bench serve"
     tpot = ok.select(pl.when(pl.col("output_tokens") <= 1).then(0.0).otherwise(pl.col("tpot"))).to_series()
     duration = _duration(ok)
     tokens = ok.select(exact_sum(pl.col("output_tokens"))).item()
     good = ok.filter(_keeps(defining)).height if defining else None
     return [
-        *_summary(tool, "ttft", ok.get_column("ttft"), interpolated, "from request to first token"),
+        *_summary(tool, "ttft", ordered["ttft"], interpolated, "from request to first token"),
         *_summary(tool, "tpot", tpot, interpolated, "0 for an answer of one token"),
-        *_summary(tool, "e2el", ok.get_column("e2e"), interpolated, "from request to end"),
+        *_summary(tool, "e2el", ordered["e2e"], interpolated, "from request to end"),
         CompatibleFigure(
             tool, "request_throughput", "per_s", ok.height, _per(ok.height, duration), "over first start to last end"
         ),
@@ -72,40 +80,40 @@ def _vllm(ok: pl.DataFrame, defining: tuple[Objective, ...]) -> list[CompatibleF
     ]
 
 
-def _aiperf(ok: pl.DataFrame) -> list[CompatibleFigure]:
+def _aiperf(ordered: Ordered) -> list[CompatibleFigure]:
     tool = "AIPerf"
     return [
-        *_summary(tool, "time_to_first_token", ok.get_column("ttft"), interpolated, "from request to first token"),
-        *_summary(tool, "inter_token_latency", ok.get_column("tpot"), interpolated, "our TPOT"),
-        *_summary(tool, "request_latency", ok.get_column("e2e"), interpolated, "from request to end"),
+        *_summary(tool, "time_to_first_token", ordered["ttft"], interpolated, "from request to first token"),
+        *_summary(tool, "inter_token_latency", ordered["tpot"], interpolated, "our TPOT"),
+        *_summary(tool, "request_latency", ordered["e2e"], interpolated, "from request to end"),
     ]
 
 
-def _guidellm(ok: pl.DataFrame) -> list[CompatibleFigure]:
+def _guidellm(ok: pl.DataFrame, ordered: Ordered) -> list[CompatibleFigure]:
     tool = "GuideLLM"
     last = pl.col("ttft_ns") + pl.col("generation_ns")
     each = ok.with_columns(
         (divided(last, NS_PER_S) / pl.col("output_tokens")).alias("_tpot"), TOKENS_AFTER_FIRST.alias("_after")
     ).filter((pl.col("output_tokens") > 0).fill_null(value=False))
     return [
-        *_summary(tool, "time_to_first_token", ok.get_column("ttft"), quantile, "from request to first token"),
+        *_summary(tool, "time_to_first_token", ordered["ttft"], quantile, "from request to first token"),
         *_by_tokens(
             each, "time_per_output_token", "_tpot", votes="output_tokens", says="time to the last token over all tokens"
         ),
         *_by_tokens(
             each, "inter_token_latency", "tpot", votes="_after", says="our TPOT, each token after the first one vote"
         ),
-        *_summary(tool, "request_latency", ok.get_column("e2e"), quantile, "from request to end"),
+        *_summary(tool, "request_latency", ordered["e2e"], quantile, "from request to end"),
     ]
 
 
-def _llmperf(ok: pl.DataFrame) -> list[CompatibleFigure]:
+def _llmperf(ok: pl.DataFrame, ordered: Ordered) -> list[CompatibleFigure]:
     speed = ok.select((pl.col("output_tokens") / pl.col("e2e")).alias("v")).filter(pl.col("v").is_finite())
     mean = speed.select(exact_mean(pl.col("v"))).item()
     says = "output tokens of a request over its E2E"
     return [
-        *_summary("LLMPerf", "ttft", ok.get_column("ttft"), interpolated, "from request to first token"),
-        *_summary("LLMPerf", "end_to_end_latency", ok.get_column("e2e"), interpolated, "from request to end"),
+        *_summary("LLMPerf", "ttft", ordered["ttft"], interpolated, "from request to first token"),
+        *_summary("LLMPerf", "end_to_end_latency", ordered["e2e"], interpolated, "from request to end"),
         CompatibleFigure("LLMPerf", "mean_request_output_throughput", "tokens/s", speed.height, mean, says),
     ]
 

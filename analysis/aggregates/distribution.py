@@ -8,6 +8,7 @@ Source: metric definitions, sections 2, 3 and 9.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 import polars as pl
@@ -23,15 +24,8 @@ from analysis.result import Distribution, Interval
 PERCENTILES: dict[str, Fraction] = {"p50": Fraction(1, 2), "p95": Fraction(95, 100), "p99": Fraction(99, 100)}
 APART = ("ttft", "tpot", "e2e")  # drawn with streamed and unstreamed requests apart
 CURVE_POINTS = 200  # of the share within a value; below the cap of 500 that the result allows
-_BESIDE = (
-    "status_class",
-    "is_valid",
-    "is_failed",
-    "streaming",
-    "generation_basis",
-    "itl_basis",
-    "vantage",
-)  # read with any metric
+_BASES = ("generation_basis", "itl_basis", "vantage")
+_BESIDE = ("status_class", "is_valid", "is_failed", "streaming", *_BASES)  # read with any metric
 _STREAMING: tuple[tuple[bool | str | None, pl.Expr], ...] = (
     ("all", pl.lit(value=True)),
     (True, pl.col("streaming").fill_null(value=False)),
@@ -45,26 +39,45 @@ def distributions(frame: pl.DataFrame) -> list[Distribution]:
     lines: list[Distribution] = []
     metrics = [metric for metric in REQUEST_METRICS if metric.unit in (Unit.SECOND, Unit.SECOND_PER_TOKEN)]
     told = frame.select(*_BESIDE, *(metric.column for metric in metrics))
-    parts = [(streaming, told.filter(keep)) for streaming, keep in _STREAMING]
+    parts = [(streaming, _part(told.filter(keep))) for streaming, keep in _STREAMING]
     for metric in metrics:
-        for streaming, rows in parts:
-            line = distribution(rows, metric, streaming)
-            if line.n > 0 or (streaming == "all" and metric in LATENCY):
-                lines.append(line)
+        for streaming, part in parts:
+            known = part.ok.height - part.ok.get_column(metric.column).null_count()
+            if known > 0 or (streaming == "all" and metric in LATENCY):
+                lines.append(_line(part, metric, streaming))
     return lines
 
 
 def distribution(rows: pl.DataFrame, metric: Metric, streaming: bool | str | None = "all") -> Distribution:
     """One line over the rows given."""
-    known = rows.select(*_BESIDE, metric.column).filter(OK & pl.col(metric.column).is_not_null())
-    ordered = known.get_column(metric.column).sort()
+    return _line(_part(rows), metric, streaming)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Rows that lines are told over: those with status ok, and counts over all of them."""
+
+    ok: pl.DataFrame
+    valid: int
+    served: int
+    failed: int
+
+
+def _part(rows: pl.DataFrame) -> _Part:
+    valid, served, failed = rows.select(
+        pl.col("is_valid").sum(),
+        (OK & pl.col("is_valid")).sum().alias("served"),
+        (pl.col("is_failed") & pl.col("is_valid")).sum().alias("failed"),
+    ).row(0)
+    return _Part(rows.filter(OK), int(valid), int(served), int(failed))
+
+
+def _line(part: _Part, metric: Metric, streaming: bool | str | None) -> Distribution:
+    ordered = part.ok.get_column(metric.column).drop_nulls().sort()
     n = ordered.len()
     points = {name: _at(ordered, p) for name, p in PERCENTILES.items()}
     intervals: dict[str, Interval | None] = {name: quantile_interval(ordered, p) for name, p in PERCENTILES.items()}
     too_few = [name for name, p in PERCENTILES.items() if 0 < n < needed_for_quantile(p)]
-    valid = int(rows.get_column("is_valid").sum())
-    served = int(rows.select((OK & pl.col("is_valid")).sum()).item())
-    failed = int(rows.select((pl.col("is_failed") & pl.col("is_valid")).sum()).item())
     return Distribution(
         metric=metric.id,
         title=metric.title,
@@ -77,11 +90,11 @@ def distribution(rows: pl.DataFrame, metric: Metric, streaming: bool | str | Non
         p99=points["p99"],
         max=float(ordered.item(n - 1)) if n else None,
         intervals=intervals,
-        success_share=served / valid if valid else None,
+        success_share=part.served / part.valid if part.valid else None,
         too_few=too_few,
-        note=_note(known, metric, too_few),
-        p95_with_failures=_beside_failures(ordered, PERCENTILES["p95"], failed),
-        p99_with_failures=_beside_failures(ordered, PERCENTILES["p99"], failed),
+        note=_note(part.ok, n, metric, too_few),
+        p95_with_failures=_beside_failures(ordered, PERCENTILES["p95"], part.failed),
+        p99_with_failures=_beside_failures(ordered, PERCENTILES["p99"], part.failed),
         curve=curve(ordered) if metric in LATENCY and (streaming == "all" or metric.id in APART) else [],
     )
 
@@ -109,19 +122,20 @@ def _beside_failures(ordered: pl.Series, p: Fraction, failed: int) -> float | No
     return float(ordered.item(position - 1)) if position <= ordered.len() else None
 
 
-def _note(known: pl.DataFrame, metric: Metric, too_few: list[str]) -> str | None:
+def _note(ok: pl.DataFrame, n: int, metric: Metric, too_few: list[str]) -> str | None:
     """What limits the line: too few requests, or how the figure was measured."""
     parts: list[str] = []
     if too_few:
         needs = ", ".join(f"{name.upper()} {needed_for_quantile(PERCENTILES[name])}" for name in too_few)
-        parts.append(
-            f"n = {known.height} is too small for {' and '.join(n.upper() for n in too_few)} (needed: {needs})"
-        )
+        parts.append(f"n = {n} is too small for {' and '.join(n.upper() for n in too_few)} (needed: {needs})")
+    if not n:
+        return "; ".join(parts) or None
     basis = {"tpot": "generation_basis", "itl_max": "itl_basis"}.get(metric.id)
-    if basis is not None and not known.is_empty():
+    known = ok.select(*_BASES).filter(ok.get_column(metric.column).is_not_null())
+    if basis is not None:
         counts = known.group_by(basis).len().sort(basis, nulls_last=True).rows()
-        parts.append("measured by " + ", ".join(f"{name or 'unknown basis'}: {n}" for name, n in counts))
-    if metric.id in ("ttft", "e2e") and not known.is_empty():
+        parts.append("measured by " + ", ".join(f"{name or 'unknown basis'}: {count}" for name, count in counts))
+    if metric.id in ("ttft", "e2e"):
         counts = known.group_by("vantage").len().sort("vantage", nulls_last=True).rows()
-        parts.append("measured at " + ", ".join(f"{name or 'unknown point'}: {n}" for name, n in counts))
+        parts.append("measured at " + ", ".join(f"{name or 'unknown point'}: {count}" for name, count in counts))
     return "; ".join(parts) or None

@@ -13,8 +13,9 @@ from fractions import Fraction
 
 import polars as pl
 
+from analysis.aggregates.columns import narrow
 from analysis.aggregates.exact import exact_mean, exact_sum
-from analysis.aggregates.statistics import Z, quantile_expr, quantile_ranks, wilson
+from analysis.aggregates.statistics import Z, quantile_ranks, rank, wilson
 from analysis.metrics.metric import Kind, Metric
 
 OK = pl.col("status_class") == "ok"
@@ -31,19 +32,17 @@ class Figure:
 
 def percentile_figures(frame: pl.DataFrame, metric: Metric, p: Fraction, keys: Sequence[str]) -> pl.DataFrame:
     """Columns keys, n, value, low, high: a percentile over ok requests with its distribution-free interval."""
-    known = frame.filter(OK & pl.col(metric.column).is_not_null())
-    groups = _grouped(
-        known,
-        keys,
-        [pl.len().cast(pl.Int64).alias("n"), quantile_expr(metric.column, p).alias("value"), _sorted(metric.column)],
-    )
-    ranks = [quantile_ranks(n, p) for n in groups["n"].to_list()]
+    known = narrow(frame, OK, metric.column, *keys).filter(OK & pl.col(metric.column).is_not_null())
+    groups = _grouped(known, keys, [pl.len().cast(pl.Int64).alias("n"), pl.col(metric.column).sort().alias("ordered")])
+    counts = groups["n"].to_list()
+    at = pl.Series("at", [rank(p, n) - 1 for n in counts], pl.Int64())
+    ranks = [quantile_ranks(n, p) for n in counts]
     low = pl.Series("low_rank", [r[0] for r in ranks], pl.Int64())
     high = pl.Series("high_rank", [r[1] for r in ranks], pl.Int64())
-    return groups.with_columns(low - 1, high - 1).select(
+    return groups.with_columns(at, low - 1, high - 1).select(
         *keys,
         "n",
-        "value",
+        pl.col("ordered").list.get(pl.col("at")).alias("value"),
         pl.col("ordered").list.get(pl.col("low_rank"), null_on_oob=True).alias("low"),
         pl.col("ordered").list.get(pl.col("high_rank"), null_on_oob=True).alias("high"),
     )
@@ -146,10 +145,6 @@ def figure(groups: pl.DataFrame) -> Figure:
     row = groups.row(0, named=True)
     low, high = row["low"], row["high"]
     return Figure(int(row["n"]), row["value"], None if low is None or high is None else (low, high))
-
-
-def _sorted(column: str) -> pl.Expr:
-    return pl.col(column).sort().alias("ordered")
 
 
 def _grouped(frame: pl.DataFrame, keys: Sequence[str], aggregates: list[pl.Expr]) -> pl.DataFrame:

@@ -96,7 +96,8 @@ def waterfall(frame: pl.DataFrame, defining: tuple[Objective, ...]) -> list[Wate
         rest = rest & ~_breaks(metric, defining)
         masks.append((metric.id, rest))
     masks.append(("good", pl.col("good_verdict") == GOOD))
-    left = frame.select(mask.cast(pl.Int64).sum().alias(name) for name, mask in masks).row(0, named=True)
+    sums = [mask.cast(pl.Int64).sum().alias(name) for name, mask in masks]
+    left = frame.lazy().select(sums).collect().row(0, named=True)  # lazy: what the masks share is worked out once
     left["offered"] = frame.height
     steps: list[WaterfallStep] = []
     before = frame.height

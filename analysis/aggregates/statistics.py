@@ -164,8 +164,21 @@ def binomial_cdf(k: int, n: int, p: float) -> float:
 
 
 def _binomial_rank(n: int, p: float, tail: float) -> int:
-    """Largest k with P(B(n, p) < k) <= tail; 0 if even k = 1 is too much."""
-    low, high = 0, n
+    """Largest k with P(B(n, p) < k) <= tail; 0 if even k = 1 is too much.
+
+    Searched around the normal approximation, in steps that double until they hold it.
+    """
+    near = min(n, max(0, round(n * p - Z * math.sqrt(n * p * (1 - p)))))
+    low = high = near
+    step = 2
+    while low > 0 and binomial_cdf(low - 1, n, p) > tail:
+        low, high, step = max(0, low - step), low - 1, 2 * step
+    step = 2
+    while high < n and low == high and binomial_cdf(min(n, high + step) - 1, n, p) <= tail:
+        low = high = min(n, high + step)
+        step *= 2
+    if low == high:
+        high = min(n, high + step)
     while low < high:
         middle = (low + high + 1) // 2
         if binomial_cdf(middle - 1, n, p) <= tail:

@@ -17,7 +17,7 @@ import polars as pl
 from analysis.aggregates.columns import narrow
 from analysis.aggregates.distribution import PERCENTILES
 from analysis.aggregates.figures import OK
-from analysis.aggregates.statistics import quantile_expr
+from analysis.aggregates.statistics import rank
 from analysis.aggregates.verdicts import BAD, GOOD, verdict_expr
 from analysis.dimensions import matches
 from analysis.metrics.latency import LATENCY
@@ -88,11 +88,15 @@ def _table(
         .group_by(_KEYS)
         .agg(
             values.len().cast(pl.Int64).alias("n"),
-            *(quantile_expr(values, p).alias(name) for name, p in PERCENTILES.items()),
+            values.sort().alias("ordered"),
             *((pl.col("_verdict") == name).sum().cast(pl.Int64).alias(name) for name in (GOOD, BAD)),
         )
         .filter(pl.col("n") > 0)
     )
+    ranks = {name: [rank(p, n) - 1 for n in table.get_column("n").to_list()] for name, p in PERCENTILES.items()}
+    table = table.with_columns(
+        pl.col("ordered").list.get(pl.lit(pl.Series(at, dtype=pl.Int64()))).alias(name) for name, at in ranks.items()
+    ).drop("ordered")
     return {(row["input_bucket"], row["output_bucket"]): row for row in table.to_dicts()}
 
 

@@ -64,7 +64,7 @@ def scene_of(case: Case, item: Objective) -> Scene:
         extra.append(dimension(item.per).alias("_of"))
     if item.window_s is not None:
         extra.append(window_index(item.window_s, origin).alias("_window"))
-    told = narrow(case.frame, *_BESIDE, matches(item.where), *extra, *_figures(item))
+    told = narrow(case.frame, *_BESIDE, matches(item.where), *extra, *read_by(item))
     rows = told.filter(matches(item.where)).with_columns(extra)
     hours = None if case.replica_hours is None else replica_hours_of(case.replica_hours, item.where, None, None)
     return Scene(rows, case.span, origin, hours, case.fleet, _history(case, item, rows))
@@ -79,7 +79,7 @@ def _history(case: Case, item: Objective, rows: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([before, told])
 
 
-def _figures(item: Objective) -> list[pl.Expr]:
+def read_by(item: Objective) -> list[pl.Expr]:
     """Expressions over which the counts and figures of an objective are told."""
     flags = [clause_flags(condition) for condition in item.conditions if condition.metric.per_request]
     metric = BY_ID.get(item.metric)
