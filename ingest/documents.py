@@ -9,15 +9,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from io import StringIO
 from typing import Any
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
+from ruamel.yaml.comments import CommentedMap
 
+from ingest import yaml_text
 from ingest.errors import ConfigError
-
-MAX_CHARACTERS = 4_000_000  # a file written by hand is far below; aliases cannot grow it into something that is not
 
 
 @dataclass(frozen=True)
@@ -100,21 +97,14 @@ def read_document(text: str, file: str) -> Entry:
     """The mapping at the top of a YAML file.
 
     Raises:
-        ConfigError: no YAML, a key twice, several documents, or no mapping at the top.
+        ConfigError: no YAML, a key twice, several documents, no mapping at the top, or too much of it.
     """
-    if len(text) > MAX_CHARACTERS:
-        raise ConfigError(f"{file} has {len(text)} characters; a file of settings may have {MAX_CHARACTERS}")
-    try:
-        parsed = YAML(typ="rt", pure=True).load(StringIO(text))
-    except YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f", line {mark.line + 1}" if mark is not None else ""
-        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise ConfigError(f"{file}{place}: this is no valid YAML: {problem}") from error
+    parsed = yaml_text.load(text, file)
     if parsed is None:
-        parsed = YAML(typ="rt", pure=True).load(StringIO("{}"))
+        parsed = CommentedMap()
     if not isinstance(parsed, dict):
-        raise ConfigError(f"{file}, line 1: the file must be a mapping of keys, not a {type(parsed).__name__}")
+        kind = "a list" if isinstance(parsed, list) else f'the value "{scalar_text(parsed)[:40]}"'
+        raise ConfigError(f"{file}, line 1: the file must be a mapping of keys (key: value), not {kind}")
     return Entry(file, parsed)
 
 
@@ -122,16 +112,9 @@ def read_documents(text: str, file: str) -> list[Entry]:
     """The mappings of a file of several YAML documents; empty documents are left out.
 
     Raises:
-        ConfigError: no YAML, a key twice, or a document that is no mapping.
+        ConfigError: no YAML, a key twice, a document that is no mapping, or too much of it.
     """
-    try:
-        parsed = list(YAML(typ="rt", pure=True).load_all(StringIO(text)))
-    except YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f", line {mark.line + 1}" if mark is not None else ""
-        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise ConfigError(f"{file}{place}: this is no valid YAML: {problem}") from error
-    found = [Entry(file, document) for document in parsed if document is not None]
+    found = [Entry(file, document) for document in yaml_text.load_all(text, file) if document is not None]
     for number, entry in enumerate(found, 1):
         if not isinstance(entry.values, dict):
             raise ConfigError(f"{file}: document {number} must be a mapping of keys")

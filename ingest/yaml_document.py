@@ -16,14 +16,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
+from ingest import yaml_text
 from ingest.errors import ConfigError
 
 _KINDS = {"int": "a number", "float": "a number", "bool": "true or false", "null": "nothing", "str": "text"}
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
-_DEEPEST = 40  # no file of ours nests deeper than 6; an alias that holds itself would never end
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
+_LONGEST, _FURTHEST = 60, 30  # characters and powers of ten of a number; beyond, its exact form would fill the memory
 
 
 @dataclass(frozen=True)
@@ -96,6 +94,13 @@ class Node:
         if not isinstance(self.value, str) or not _NUMBER.fullmatch(self.value.strip()):
             raise self.error(f"{what} is {self.says}, and must be a plain number such as 0.60")
         number = Decimal(self.value.strip())
+        if number == 0:
+            number = Decimal(0)
+        elif len(self.value.strip()) > _LONGEST or abs(number.adjusted()) > _FURTHEST:
+            raise self.error(
+                f"{what} is {self.value.strip()[:_LONGEST]}, and must have at most {_LONGEST} characters "
+                f"and lie within 1e-{_FURTHEST} and 1e{_FURTHEST}"
+            )
         if (low is not None and number < low) or (high is not None and number > high):
             bounds = (
                 f"at least {low}"
@@ -146,23 +151,15 @@ def parse_yaml(text: str, name: str) -> Node:
     """The document of a text; an empty one is an empty mapping.
 
     Raises:
-        ConfigError: not YAML, or a key stands twice.
+        ConfigError: not YAML, a key stands twice, or there is too much of it.
     """
-    try:
-        root = YAML(typ="safe", pure=True).compose(text)  # without pure it would be YAML 1.1
-    except MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise ConfigError(f"{name}, line {line}: not YAML: {error.problem}") from error
-    except YAMLError as error:
-        raise ConfigError(f"{name} is not YAML: {str(error).splitlines()[0]}") from error
-    return Node(name, 1, "map", {}) if root is None else _node(root, name, 0)
+    root = yaml_text.compose(text, name)
+    return Node(name, 1, "map", {}) if root is None else _node(root, name)
 
 
-def _node(source: Any, name: str, depth: int) -> Node:
+def _node(source: Any, name: str) -> Node:
     line = source.start_mark.line + 1
     tag = str(source.tag).rpartition(":")[2]
-    if depth > _DEEPEST:
-        raise ConfigError(f"{name}, line {line}: nested deeper than {_DEEPEST} levels")
     if tag == "map":
         entries: dict[str, Node] = {}
         for key, value in source.value:
@@ -173,10 +170,10 @@ def _node(source: Any, name: str, depth: int) -> Node:
                     f'{name}, line {key.start_mark.line + 1}: the key "{key.value}" stands twice; '
                     f"the first is on line {entries[key.value].line}. Remove one"
                 )
-            entries[key.value] = _node(value, name, depth + 1)
+            entries[key.value] = _node(value, name)
         return Node(name, line, tag, entries)
     if tag == "seq":
-        return Node(name, line, tag, [_node(item, name, depth + 1) for item in source.value])
+        return Node(name, line, tag, [_node(item, name) for item in source.value])
     return Node(name, line, tag, str(source.value))
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.documents import MAX_CHARACTERS, read_document, scalar_text, suggestion
+from ingest.documents import read_document, scalar_text, suggestion
 from ingest.errors import ConfigError
+from ingest.yaml_text import MAX_CHARACTERS
 
 TEXT = """# a comment
 name: first
@@ -42,8 +43,8 @@ def test_an_unknown_key_is_refused_with_the_nearest_known_one() -> None:
     [
         ("a: [1", "x.yaml, line 1: this is no valid YAML"),
         ("a: 1\na: 2", "this is no valid YAML"),
-        ("- 1", "x.yaml, line 1: the file must be a mapping of keys"),
-        ("just text", "the file must be a mapping of keys"),
+        ("- 1", "x.yaml, line 1: the file must be a mapping of keys (key: value), not a list"),
+        ("just text", 'the file must be a mapping of keys (key: value), not the value "just text"'),
         ("x" * (MAX_CHARACTERS + 1), "a file of settings may have"),
     ],
 )
