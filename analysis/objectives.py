@@ -43,7 +43,11 @@ _KEYS = (
     "period",
     "min_requests",
 )
-_PERCENTILE = re.compile(r"^p([0-9]{1,2}(?:\.[0-9]+)?)$")
+MOST_YEARS = 10
+MOST_S = MOST_YEARS * 366 * 86_400  # of a window or a period; its edges must stay dates
+_PERCENTILE = re.compile(r"^p(?![0.]+$)([0-9]{1,2}(?:\.[0-9]{1,6})?)$")
+_ID = re.compile(r"^[\w-][\w.-]{0,199}$")  # it stands in addresses and in names of files
+_COUNT = re.compile(r"^[0-9]{1,12}$")
 _NEAR_A_DIMENSION = 0.8  # a promoted dimension may have any name; one this near to a known one is a slip
 
 
@@ -212,6 +216,11 @@ def _read_objective(entry: Entry) -> Objective:
 def _objective(entry: Entry) -> Objective:
     entry.only(_KEYS)
     identity = entry.needed("id")
+    if not _ID.match(identity):
+        raise entry.error(
+            f'id "{identity[:200]}" must be of letters, digits, ".", "_" and "-", at most 200, and not begin with "."',
+            "id",
+        )
     metric_id, conditions = _read_conditions(entry)
     target = _read_target(entry)
     statistic = entry.text("statistic")
@@ -350,6 +359,8 @@ def _read_duration(entry: Entry, key: str) -> tuple[str | None, int | None]:
         raise ObjectivesError(entry.error(f"{key} {error.message}", key).message) from error
     if seconds < 1 or seconds.denominator != 1:
         raise entry.error(f"{key} {text} must be whole seconds, at least one", key)
+    if seconds > MOST_S:
+        raise entry.error(f"{key} {text} is longer than {MOST_YEARS} years, the longest {key}. Write 28d or 13w", key)
     return text, int(seconds)
 
 
@@ -377,6 +388,6 @@ def _read_min_requests(entry: Entry) -> int:
     text = entry.text("min_requests")
     if text is None:
         return MIN_REQUESTS
-    if not text.isdigit() or int(text) < 1:
+    if not _COUNT.match(text) or int(text) < 1:
         raise entry.error(f"min_requests {text} must be a whole number from 1 on", "min_requests")
     return int(text)

@@ -25,6 +25,8 @@ from analysis.pricebook import (
 )
 from ingest.yaml_document import Node, read_yaml
 
+MOST_USD_PER_UNIT = Decimal(10**9)  # of a currency; with the highest price it stays within 128 bits of pico-USD
+MOST_USD_PER_MONTH = Decimal(10**15)  # of a budget; more than the world has
 _TOP = ("prices", "discounts", "currencies", "budgets", "builtin")
 _PRICES_KEY = "usd_per_million_tokens"
 _ENTRY = ("provider", "model", "from", _PRICES_KEY, "per_million_tokens", "tier", "batch", "currency")
@@ -119,7 +121,7 @@ def _discount(node: Node) -> Discount:
 def _rate(node: Node) -> CurrencyRate:
     keys = node.keys(_CURRENCY, "a currency")
     rate = _needed(node, keys, "usd", "a currency")
-    usd = rate.number("usd", low=Decimal(0))
+    usd = rate.number("usd", low=Decimal(0), high=MOST_USD_PER_UNIT)
     if usd == 0:
         raise rate.error("usd is 0, and must be the dollars that one unit of the currency buys, such as 1.08")
     return CurrencyRate(
@@ -140,7 +142,9 @@ def _budget(node: Node) -> Budget:
             several = value.items(dimension) if isinstance(value.value, list) else [value]
             where.append((dimension, tuple(item.text(dimension) for item in several)))
     return Budget(
-        usd_per_month=_needed(node, keys, "usd_per_month", "a budget").number("usd_per_month", low=Decimal(0)),
+        usd_per_month=_needed(node, keys, "usd_per_month", "a budget").number(
+            "usd_per_month", low=Decimal(0), high=MOST_USD_PER_MONTH
+        ),
         per=keys["per"].text("per") if "per" in keys else None,
         where=tuple(where),
     )

@@ -18,6 +18,7 @@ from ingest.yaml_document import Node, parse_yaml, read_yaml
 
 Unit = Literal["", "s", "ms", "us", "ns"]
 
+LEAST_RATE = 1e-9  # one request of a thousand million; below it a weight of 1 / rate says nothing
 KEYS = ("columns", "attributes", "stages", "dimensions", "timezone", "sampling_rate")
 UNITS: tuple[Unit, ...] = ("s", "ms", "us", "ns")
 # what a mapping may fill: columns that a source states, under their short names, and what columns are worked out from
@@ -158,4 +159,6 @@ def _rate(node: Node) -> float:
     rate = float(node.number("sampling_rate", low=Decimal(0), high=Decimal(1)))
     if rate == 0:
         raise node.error("sampling_rate is 0, and must be above 0: the share of requests that the source kept")
+    if rate < LEAST_RATE:
+        raise node.error(f"sampling_rate is {node.value}, and must be at least {LEAST_RATE:g}")
     return rate

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import msgspec
 
+from ingest.mapping import LEAST_RATE
 from ingest.paths import Found
 from ingest.receipts import Receipt
 
@@ -39,7 +40,7 @@ def _rate(path: Path) -> float | None:
     if not isinstance(content, dict) or not content.keys() >= _MARKS:
         return None
     rate = content["sampling_rate"]
-    return float(rate) if isinstance(rate, (int, float)) and 0 < rate <= 1 else None
+    return float(rate) if isinstance(rate, (int, float)) and LEAST_RATE <= rate <= 1 else None
 
 
 def rate_for(file: Found, known: Mapping[Path, float]) -> float | None:

@@ -17,7 +17,7 @@ import typer
 from api.question import Books, Question, parse_where
 from api.settings import Settings, read_settings
 from ingest.errors import ConfigError
-from ingest.mapping import Mapping, read_mapping
+from ingest.mapping import LEAST_RATE, Mapping, read_mapping
 from ingest.receipts import LoadOptions
 
 R = TypeVar("R")
@@ -78,6 +78,8 @@ class Reading:
             raise ConfigError("PATH is missing. Give a file, a directory, a glob or -, or --store or --server")
         if self.sampling_rate is not None and not 0 < self.sampling_rate <= 1:
             raise ConfigError(f"--sampling-rate {self.sampling_rate:g} is not above 0 and at most 1")
+        if self.sampling_rate is not None and self.sampling_rate < LEAST_RATE:
+            raise ConfigError(f"--sampling-rate {self.sampling_rate:g} is below {LEAST_RATE:g}, the least that is read")
 
     def options(self, settings: Settings) -> LoadOptions:
         """As the door of ingest takes them."""

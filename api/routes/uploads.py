@@ -19,7 +19,7 @@ from api.problems import Refused
 from api.routes.asking import After, Inside, Limit, answer, page_key, read_key
 from api.uploads import READING, upload_view
 from ingest.errors import REJECT_REASONS
-from ingest.mapping import parse_mapping
+from ingest.mapping import LEAST_RATE, parse_mapping
 from ingest.store import lists
 
 router = APIRouter(prefix="/api/v1/uploads", tags=["uploads"])
@@ -30,7 +30,9 @@ CHUNK = 1 << 20
 
 def load_parameters(
     format: Annotated[str | None, Query(description="name of a format; default recognized by content")] = None,  # noqa: A002
-    sampling_rate: Annotated[float | None, Query(gt=0, le=1, description="share of requests that was kept")] = None,
+    sampling_rate: Annotated[
+        float | None, Query(ge=LEAST_RATE, le=1, description="share of requests that was kept")
+    ] = None,
     attributes: Annotated[str, Query(pattern="^(all|mapped)$", description="keep unmapped attributes")] = "all",
     mapping: Annotated[str | None, Query(description="text of a mapping.yaml; default that of the server")] = None,
 ) -> dict[str, Any]:

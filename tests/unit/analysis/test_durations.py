@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
@@ -55,3 +56,24 @@ def test_a_length_of_2k_is_2048_tokens() -> None:
     assert [durations.length(text) for text in ("512", "2k", "32k")] == [512, 2048, 32_768]
     with pytest.raises(ObjectivesError):
         durations.length("2M")
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "message"),
+    [
+        (durations.seconds, "1e30d", "1e30 is above 1e+15, the largest number that is read"),
+        (durations.seconds, "1e10s", "1e10s is longer than 1000000000 s, the longest duration that is read"),
+        (durations.seconds, "1e400s", "1e400 has more than 60 digits or a power of ten beyond 30"),
+        (durations.seconds, "1e999999999", "1e999999999 has more than 60 digits or a power of ten beyond 30"),
+        (durations.seconds, "1e-999999999s", "1e-999999999 has more than 60 digits or a power of ten beyond 30"),
+        (durations.seconds, "9" * 61 + "s", "9" * 60 + " has more than 60 digits or a power of ten beyond 30"),
+        (durations.ratio, "1e400%", "1e400 has more than 60 digits or a power of ten beyond 30"),
+        (durations.number, "1e400", "1e400 has more than 60 digits or a power of ten beyond 30"),
+        (durations.usd, "1e400 USD", "1e400 has more than 60 digits or a power of ten beyond 30"),
+        (durations.length, "9" * 5000, "9" * 5000 + " is no length in tokens. Write 512 or 2k"),
+    ],
+)
+def test_a_number_beyond_measure_is_refused(read: Callable[[str], object], text: str, message: str) -> None:
+    with pytest.raises(ObjectivesError) as raised:
+        read(text)
+    assert raised.value.message == message

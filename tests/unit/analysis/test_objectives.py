@@ -131,6 +131,19 @@ def test_a_complaint_names_file_line_objective_value_and_remedy() -> None:
         ("metric: ttft, threshold: 2s, target: 95%, window: 4", "window 4 has no unit"),
         ("metric: ttft, threshold: 2s, target: 95%, window: 1ms", "must be whole seconds"),
         ("metric: ttft, threshold: 2s, target: 95%, min_requests: 0", "must be a whole number from 1 on"),
+        (
+            "metric: ttft, threshold: 2s, target: 95%, min_requests: '\N{SUPERSCRIPT TWO}'",
+            "must be a whole number from 1",
+        ),
+        ("metric: ttft, threshold: 2s, target: 95%, window: 1e30d", "window 1e30 is above 1e+15, the largest number"),
+        ("metric: ttft, threshold: 2s, target: 95%, window: 4000d", "window 4000d is longer than 10 years"),
+        ("metric: ttft, threshold: 2s, target: 95%, period: 4000d", "period 4000d is longer than 10 years"),
+        ("metric: ttft, threshold: 1e400s, target: 95%", "threshold 1e400 has more than 60 digits"),
+        ("metric: ttft, threshold: 1e10s, target: 95%", "threshold 1e10s is longer than 1000000000 s"),
+        ("metric: ttft, threshold: 500ms + 1e400ms/token, target: 95%", "threshold 1e400 has more than 60 digits"),
+        ("metric: ttft, threshold: 2s, target: 1e400%", "target 1e400 has more than 60 digits"),
+        ("metric: ttft, threshold: 2s, statistic: p0", 'statistic "p0" is not known'),
+        ("metric: ttft, threshold: 2s, statistic: p00.0", 'statistic "p00.0" is not known'),
         ("metric: ttft, threshold: 2s, target: 95%, where: {modle: x}", 'Did you mean "model"?'),
         ("metric: ttft, threshold: 2s, target: 95%, where: {model: []}", "takes one value or a list of values"),
         ("metric: ttft, threshold: 2s, target: 95%, per: usr", 'Did you mean "user"?'),
@@ -180,6 +193,13 @@ def test_a_slip_outside_the_objectives_is_refused(text: str, message: str) -> No
 def test_an_id_stands_once() -> None:
     text = "objectives:\n  - {id: x, metric: availability, target: 99%}\n  - {id: x, metric: availability, target: 98%}"
     assert complaint(text) == 'objectives.yaml, line 3, "x": id "x" stands twice; ids must differ'
+
+
+@pytest.mark.parametrize("identity", ["a/b", "..", ".a", "a b", "a?b", "'a\\nb'", "x" * 201])
+def test_an_id_that_no_address_could_hold_is_refused(identity: str) -> None:
+    found = complaint(f"objectives:\n  - id: {identity}\n    metric: availability\n    target: 99%\n")
+    assert found.startswith("objectives.yaml, line 2, ")
+    assert found.endswith('must be of letters, digits, ".", "_" and "-", at most 200, and not begin with "."')
 
 
 def test_an_empty_file_promises_nothing() -> None:

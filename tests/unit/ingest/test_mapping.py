@@ -43,6 +43,7 @@ def test_an_empty_file_maps_nothing() -> None:
         ("dimensions: {model: x}", 'dimensions, "model" is a dimension already'),
         ("timezone: Berlin", 'time zone "Berlin" is not known'),
         ("sampling_rate: 5", "sampling_rate is 5, and must be between 0 and 1"),
+        ("sampling_rate: 1e-10", "sampling_rate is 1e-10, and must be at least 1e-09"),
         ("sampling_rate: 0", "sampling_rate is 0, and must be above 0"),
     ],
 )

@@ -33,7 +33,9 @@ def test_a_rate_belongs_to_its_folder_and_the_only_one_to_all(tmp_path: Path) ->
     assert [rate_for(file, only) for file in found if file.name.endswith("x.jsonl")] == [0.5, 0.5, 0.5]
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b'{"sampling_rate": 0.5}', RUN % b"0", RUN % b'"half"', RUN % b"7"])
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b'{"sampling_rate": 0.5}', RUN % b"0", RUN % b"1e-300", RUN % b'"half"', RUN % b"7"]
+)
 def test_what_states_no_rate_of_a_run_is_none(tmp_path: Path, content: bytes) -> None:
     write(tmp_path, {"run.json": content})
     assert rates(find([tmp_path], tmp_path)) == {}
