@@ -13,10 +13,11 @@ import polars as pl
 
 from analysis.aggregates.verdicts import verdict_column
 from analysis.causes.explain import Explained, Investigation, agree
+from analysis.causes.figures import number
 from analysis.causes.finding import findings_of
-from analysis.causes.goal import goals_of, population
-from analysis.causes.rows import prepare
-from analysis.causes.scene import quiet_part, scene_of
+from analysis.causes.goal import Goal, goals_of, population
+from analysis.causes.rows import Rows, aligned, main_stretch, prepare
+from analysis.causes.scene import Quiet, quiet_part, scene_of
 from analysis.causes.settings import CauseSettings
 from analysis.causes.window import Episode, episodes, incident_intervals
 from analysis.dimensions import matches
@@ -52,7 +53,7 @@ def diagnose(
     broken = [result for result in judged if result.verdict in ("breached", "endangered")]
     if not broken or frame.height == 0:
         return ()
-    rows = prepare(_with_flags(frame, broken, objectives))
+    rows = prepare(main_stretch(_with_flags(frame, broken, objectives), settings))
     if rows.frame.height == 0:
         return ()
     end_s = (rows.end_ns - rows.start_ns) / NS_PER_S
@@ -63,16 +64,29 @@ def diagnose(
     timed = [goal for goal in goals if goal.kind != "capacity" and goal.per is None]
     incidents = [(found.start, found.end) for goal in timed for found in intervals[goal.id]]
     quiet = quiet_part(rows, incidents, [window for goal in timed for window in goal.windows], settings)
-    earlier = prepare(baseline) if baseline is not None and baseline.height else None
+    earlier = None
+    if baseline is not None and baseline.height:
+        earlier = aligned(prepare(_with_flags(baseline, broken, objectives)), rows)
     explained: list[tuple[Episode, Explained, Investigation]] = []
     for episode in episodes([(goal, intervals[goal.id][0]) for goal in goals], settings):
-        scene = scene_of(rows, episode.interval, quiet, earlier=earlier, replica_hours=replica_hours, settings=settings)
+        calm = (
+            quiet
+            if earlier is None or _is_calm(rows, episode.goals[0][0], quiet.frame)
+            else Quiet(rows.frame.head(0), ())
+        )
+        scene = scene_of(rows, episode.interval, calm, earlier=earlier, replica_hours=replica_hours, settings=settings)
         investigation = Investigation(scene, settings)
         entries = [investigation.explain(goal, interval) for goal, interval in episode.goals]
         explained += [(episode, entry, investigation) for entry in agree(entries, settings)]
     order = {goal.id: index for index, goal in enumerate(goals)}
     explained.sort(key=lambda item: order[item[1].goal.id])
     return findings_of(explained, catalog or built_in(), settings)
+
+
+def _is_calm(rows: Rows, goal: Goal, frame: pl.DataFrame) -> bool:
+    """Whether the objective is kept there; a rest that breaks it too is no normal to compare with."""
+    share = number(population(rows, goal, frame, columns=())["bad"].mean())
+    return goal.tolerated is None or share <= goal.tolerated
 
 
 def _with_flags(

@@ -8,12 +8,13 @@ seconds, `cost_pico`). Output: Rows, the same requests with a clock in seconds, 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from analysis.causes.figures import number
 from analysis.causes.in_flight import MIN_RATE, counted_batch
+from analysis.causes.settings import CauseSettings
 from analysis.dimensions import dimension
 from analysis.division import divided
 from ingest.schema import NS_PER_S, REQUESTS, STAGES
@@ -91,6 +92,32 @@ class Rows:
 
     def missing(self, *columns: str) -> list[str]:
         return [column for column in columns if column in self.absent]
+
+
+def main_stretch(frame: pl.DataFrame, settings: CauseSettings) -> pl.DataFrame:
+    """The longest run of requests without a gap of days in it: strays of another month say nothing of this incident.
+
+    Requests without a start are left out where there is more than one stretch.
+    """
+    timed = frame.filter(pl.col("started_ns").is_not_null()).sort("started_ns")
+    gap = settings.stretch_gap_s * NS_PER_S
+    stretch = (pl.col("started_ns").diff() > gap).fill_null(value=False).cum_sum()
+    sizes = (
+        timed.select(stretch.alias("stretch"))
+        .group_by("stretch")
+        .len()
+        .sort("len", "stretch", descending=[True, False])
+    )
+    if sizes.height < 2:
+        return frame
+    return timed.filter(stretch == sizes["stretch"][0])
+
+
+def aligned(earlier: Rows, rows: Rows) -> Rows:
+    """Earlier rows with every column of the later ones; what they did not carry is null."""
+    missing = [name for name in rows.frame.columns if name not in earlier.frame.columns]
+    nulls = [pl.lit(None, dtype=rows.frame.schema[name]).alias(name) for name in missing]
+    return replace(earlier, frame=earlier.frame.with_columns(nulls)) if nulls else earlier
 
 
 def prepare(frame: pl.DataFrame) -> Rows:

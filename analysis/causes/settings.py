@@ -18,6 +18,7 @@ class CauseSettings:
     fine_s: int = 60  # step of its refinement
     pad_s: int = 1800  # how far outside the judged windows an incident may reach
     max_bins: int = 600  # a longer selection takes longer bins, so the scan stays quadratic in a small number
+    stretch_gap_s: int = 7 * 86_400  # a week without a request: what lies beyond belongs to another story
     guard_s: int = 900  # a backlog drains after the incident; its rows are no baseline
     same_episode: float = 0.75  # share of the shorter window inside the longer one
     min_normal_requests: int = 200  # fewer say nothing about a 95th percentile

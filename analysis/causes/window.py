@@ -58,6 +58,7 @@ def incident_intervals(
             runs[-1][1] = max(runs[-1][1], end)
         else:
             runs.append([start, end])
+    runs = runs or [[0.0, end_s]]
     step = settings.bin_s * max(1, math.ceil(end_s / settings.bin_s / settings.max_bins))
     coarse = _series(population, goal, step, end_s)
     fine = _series(population, goal, settings.fine_s, end_s) if step == settings.bin_s else None

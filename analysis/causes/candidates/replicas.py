@@ -41,7 +41,9 @@ def candidates(scene: Scene, settings: CauseSettings) -> list[Candidate]:
     )
     spans = {
         str(name): span
-        for name, now, usual in table.filter(pl.col("expected") >= settings.min_expected * _thin(scene))
+        for name, now, usual in table.filter(
+            (pl.col("expected") >= settings.min_expected * _thin(scene)) & (pl.col("usual") > 0)
+        )
         .select("replica", "now", "usual")
         .iter_rows()
         if now <= (1 - ABSENT) * usual and (span := _absent(scene, str(name), usual, settings)) is not None

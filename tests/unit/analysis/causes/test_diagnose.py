@@ -192,3 +192,24 @@ objectives:
     verdicts = {finding.verdict for finding in found}
     assert verdicts <= {"breached", "endangered"}
     assert all(replace(finding, verdict="breached").stage == "retrieval" for finding in found)
+
+
+def test_a_goodput_objective_finds_its_normal_in_an_earlier_selection() -> None:
+    def always(row: Row, minute: float) -> None:
+        if row["scenario"] == "rag":
+            row["retrieval_ms"] *= 12
+
+    text = """
+objectives:
+  - {id: good, all_of: [{metric: ttft, threshold: 1600ms}, {metric: e2e, threshold: 8s}], target: 95%, min_requests: 60}
+"""
+    bare = [{name: value for name, value in row.items() if name != "tenant"} for row in service()]
+    found = findings(service(always), text, baseline=bare)
+    assert told(found, "good")[:3] == ("retrieval", "dependency", {"scenario": "rag"})
+
+
+def test_strays_of_another_month_do_not_blur_an_incident() -> None:
+    month = 30 * 86_400 * 1_000_000_000
+    strays = [row | {"started_ns": row["started_ns"] + month} for row in service()[:6]]
+    rows = [row | {"replica": f"stray-{number}"} for number, row in enumerate(strays)]
+    assert findings([*service(missing_replicas), *rows]) == findings(service(missing_replicas))

@@ -79,3 +79,25 @@ def test_every_prediction_says_what_it_ignores() -> None:
     for finding in findings(service(slow_replica)):
         for item in finding.recommendations:
             assert item.predicted is None or item.predicted.ignores
+
+
+def missing(row: Row, minute: float) -> None:
+    if in_fault(minute) and (row["model"], row["region"]) == ("large", "east"):
+        row |= {"replica": "large-east-2", "deployment_version": "v2", "queue_ms": row["queue_ms"] + 3000 * row["wait"]}
+
+
+def test_scaling_out_says_what_it_assumes_and_what_it_costs() -> None:
+    monday = 1_772_409_600 * 10**9
+    hours = [
+        {
+            "replica": f"large-east-{index}", "hour_ns": monday + hour * 3600 * 10**9, "upload_id": "u", "model": "large",
+            "region": "east", "up_s": 3600.0, "busy_s": 1800.0, "mean_batch_size": 4.0, "cost_usd": 5 * 10**12,
+        }
+        for index in range(3)
+        for hour in range(2)
+    ]  # fmt: skip
+    found = next(f for f in findings(service(missing), hours=hours) if f.objective == "ttft")
+    predicted = found.recommendations[0].predicted
+    assert predicted is not None
+    assert predicted.ignores.startswith("Assumes that the 2 missing replicas are replaced. ")
+    assert predicted.cost_change_usd == "4.00"  # 2 replicas x 24 minutes x 5 USD an hour
