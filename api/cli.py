@@ -6,6 +6,7 @@ Input: arguments. Output: the answer on standard output, everything else on stan
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from api.problems import EXIT_DONE, EXIT_FAILED, EXIT_USAGE, exit_code_of
 from ingest.errors import ServiceError
 
 MANY = ("--compare-with", "--baseline")  # options that take every PATH up to the next option
+GC_THRESHOLD = 100_000  # a command makes records, writes them and ends: little to collect in between
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
 
 
@@ -119,6 +121,8 @@ def main() -> None:
     """Entry of the console script."""
     if sys.argv[1:2] in (["serve"], ["demo"]):  # one core is the event loop's; polars reads this at its import
         os.environ.setdefault("POLARS_MAX_THREADS", str(max(1, (os.cpu_count() or 2) - 1)))
+    else:
+        gc.set_threshold(GC_THRESHOLD)
     sys.exit(run(sys.argv[1:]))
 
 

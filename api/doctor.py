@@ -16,9 +16,8 @@ from typing import Literal
 from analysis.objectives import load_objectives
 from analysis.prices import default_prices, read_prices
 from api.keys import KeyRing, keys_file
-from api.middleware import LOOPBACK
 from api.pdf import BROWSERS
-from api.settings import GIB, Settings
+from api.settings import GIB, LOOPBACK, Settings
 from ingest.errors import ServiceError, StoreHeld
 from ingest.selection import zone_of
 from ingest.store import lists

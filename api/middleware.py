@@ -17,9 +17,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from api.bodies import too_large
 from api.keys import OPEN_PATHS, KeyRing, key_in, may
 from api.problems import MEDIA_TYPE, Refused, problem_of
+from api.settings import LOOPBACK
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]", "::1"})
 BURST_S = 2.0  # a client may use the allowance of so many seconds at once
 CLIENTS = 10_000  # addresses whose allowance is remembered
 SECURITY_HEADERS = (

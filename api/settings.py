@@ -20,6 +20,7 @@ from ingest.errors import ConfigError
 
 PREFIX = "TAILWISE_"
 FILE_NAME = "tailwise.yaml"
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]", "::1"})
 OTHER_VARIABLES = frozenset(
     {"TAILWISE_SERVER", "TAILWISE_KEY", "TAILWISE_DEBUG"}
 )  # of the commands, not of the service

@@ -20,7 +20,6 @@ from api.commands.options import Asking, Reading, settings_of
 from api.console import progress, show_receipts
 from api.problems import EXIT_REJECTED
 from api.question import Books, Question
-from api.remote import RemoteDesk
 from api.service import Service
 from api.settings import Settings
 from ingest.bills import Bill
@@ -100,6 +99,8 @@ def open_desk(reading: Reading, compare_with: Sequence[str] = ()) -> Iterator[Op
         if reading.server:
             if compare_with:
                 raise ConfigError("a server compares with what it holds; give --week, or --from and --to, instead")
+            from api.remote import RemoteDesk  # its client of HTTP is for those who ask a server
+
             desk: Desk = stack.enter_context(RemoteDesk.open(reading.server, reading.mapping, reading.key))
         else:
             store = stack.enter_context(_open_store(reading.store, reading.paths or (), settings))

@@ -14,9 +14,8 @@ import typer
 from api.console import say
 from api.keys import KeyRing, keys_file
 from api.logs import configure_logs
-from api.middleware import LOOPBACK
 from api.problems import EXIT_FAILED
-from api.settings import Settings, read_settings
+from api.settings import LOOPBACK, Settings, read_settings
 from ingest.errors import StateError
 
 
