@@ -71,7 +71,7 @@ def test_report_writes_a_page_and_says_verdicts_and_where_it_is(ask: Ask, folder
     ran = ask("report", "requests.jsonl")
     page = (folder / "report.html").read_text()
     assert (ran.returncode, page[:15].lower()) == (0, "<!doctype html>")
-    assert "met        default.ttft: TTFT ≤ 2.00 s for 95 %" in ran.stdout.replace("\u00a0", " ")
+    assert "met        default.ttft: TTFT ≤ 2 s for 95 %" in ran.stdout.replace("\u00a0", " ")
     assert ran.stderr.splitlines()[0] == "requests.jsonl: flat, read 60 = accepted 60 + duplicate 0 + rejected 0"
     assert ran.stderr.splitlines()[-1] == "written: report.html"
 
