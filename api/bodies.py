@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import zlib
+from collections.abc import Iterator
 from typing import Protocol
 
 from fastapi import Request
@@ -19,7 +20,9 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-CHUNK = 1 << 20
+CHUNK = 1 << 20  # unpacked at once
+BLOCK = 1 << 16  # fed at once
+MOST_MEMBERS = 10_000  # gzip members or zstd frames; a sender that flushes makes a few
 
 
 class _Unpacker(Protocol):
@@ -29,7 +32,7 @@ class _Unpacker(Protocol):
     def eof(self) -> bool: ...
     @property
     def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, max_length: int = ...) -> bytes: ...
+    def decompress(self, data: bytes | memoryview, max_length: int = ...) -> bytes: ...
 
 
 async def read_body(request: Request, limit: int) -> bytes:
@@ -76,23 +79,39 @@ def unpack(body: bytes, encoding: str, limit: int) -> bytes:
 
 
 def _unpack_members(body: bytes, encoding: str, limit: int) -> bytes:
+    """All members one after another; fed in blocks, for what an unpacker has not used yet is copied at every call."""
     parts: list[bytes] = []
-    size = 0
-    rest = body
-    while rest:
+    view, at, size, members = memoryview(body), 0, 0, 0
+    while at < len(body):
+        members += 1
+        if members > MOST_MEMBERS:
+            raise Refused(
+                f"the {encoding} body has more than {MOST_MEMBERS} members", status=400, code="too_many_members"
+            )
         unpacker = _unpacker(encoding)
-        data = rest
         while not unpacker.eof:
-            part = unpacker.decompress(data, CHUNK)
-            data = getattr(unpacker, "unconsumed_tail", b"")
-            size += len(part)
-            if size > limit:
-                raise too_large("unpacked body", limit)
-            parts.append(part)
-            if not part and not unpacker.eof and not data:
+            if at == len(body):
                 raise Refused(f"the {encoding} body ends in the middle", status=400, code="damaged_body")
-        rest = unpacker.unused_data
+            block = view[at : at + BLOCK]
+            at += len(block)
+            for part in _unpacked(unpacker, block):
+                size += len(part)
+                if size > limit:
+                    raise too_large("unpacked body", limit)
+                parts.append(part)
+        at -= len(unpacker.unused_data)
     return b"".join(parts)
+
+
+def _unpacked(unpacker: _Unpacker, block: memoryview) -> Iterator[bytes]:
+    """What a block gives, in parts of at most CHUNK bytes."""
+    data: bytes | memoryview = block
+    while True:
+        part = unpacker.decompress(data, CHUNK)
+        yield part
+        data = getattr(unpacker, "unconsumed_tail", b"")
+        if unpacker.eof or (not data and len(part) < CHUNK):
+            return
 
 
 def _unpacker(encoding: str) -> _Unpacker:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import random
 import sys
+import time
 import zlib
 
 import pytest
@@ -27,10 +29,12 @@ BODY = b"hello" * 1000
         ("GZIP", gzip.compress(BODY)),
         ("deflate", zlib.compress(BODY)),
         ("zstd", zstd.compress(BODY)),
+        ("gzip", b"".join(gzip.compress(BODY[n : n + 5]) for n in range(0, 5000, 5))),
+        ("zstd", b"".join(zstd.compress(BODY[n : n + 5]) for n in range(0, 5000, 5))),
         ("gzip", gzip.compress(BODY[:7]) + gzip.compress(BODY[7:])),
         ("zstd", zstd.compress(BODY[:7]) + zstd.compress(BODY[7:])),
     ],
-    ids=["none", "identity", "gzip", "deflate", "zstd", "gzip of two members", "zstd of two frames"],
+    ids=["none", "identity", "gzip", "deflate", "zstd", "gzip of 1000", "zstd of 1000", "gzip of two", "zstd of two"],
 )
 def test_every_encoding_gives_the_body_back(encoding: str, packed: bytes) -> None:
     assert unpack(packed, encoding, 5000) == BODY
@@ -66,3 +70,22 @@ def test_what_is_no_such_body_is_refused(encoding: str, packed: bytes, status: i
     with pytest.raises(Refused) as caught:
         unpack(packed, encoding, 1_000_000)
     assert (caught.value.status, caught.value.code) == (status, code)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "zstd"])
+def test_a_body_of_several_blocks_and_parts_is_whole(encoding: str) -> None:
+    noise = random.Random(7).randbytes(300_000) + bytes(5_000_000)
+    pack = {"gzip": gzip.compress, "deflate": zlib.compress, "zstd": zstd.compress}[encoding]
+    assert unpack(pack(noise), encoding, 6_000_000) == noise
+
+
+@pytest.mark.parametrize(
+    ("encoding", "member"), [("gzip", gzip.compress(b"")), ("zstd", zstd.compress(b""))], ids=["gzip", "zstd"]
+)
+def test_a_body_of_many_members_is_refused_without_copying_the_rest_for_each(encoding: str, member: bytes) -> None:
+    body = member * 1_000_000
+    began = time.process_time()
+    with pytest.raises(Refused) as caught:
+        unpack(body, encoding, 1_000_000)
+    assert (caught.value.status, caught.value.code) == (400, "too_many_members")
+    assert time.process_time() - began < 5  # copying the rest at each of 10,000 members would be 100 GB
