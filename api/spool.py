@@ -12,6 +12,7 @@ import os
 import queue
 import struct
 import threading
+import time
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -24,6 +25,7 @@ HEADER = struct.Struct(">4scII")
 MARK = b"TWS1"
 SUFFIX = ".segment"
 RETRY_AFTER_S = 5
+LONGEST_NUMBER = 16  # digits; milliseconds since 1970 have 13
 
 Waiting = tuple[bytes, bytes, "Future[None]"]
 
@@ -40,7 +42,7 @@ class Spool:
         self._sizes = {path: path.stat().st_size for path in sorted(folder.glob(f"*{SUFFIX}"))}
         self._backlog = sum(self._sizes.values())
         self._open: tuple[Path, IO[bytes]] | None = None
-        self._next = 1 + max((int(path.stem) for path in self._sizes if path.stem.isdigit()), default=0)
+        self._next = _first_free(folder)
         self._thread = threading.Thread(target=self._run, name="spool", daemon=True)
 
     def start(self) -> None:
@@ -152,6 +154,14 @@ def records(segment: Path) -> Iterator[tuple[bytes, bytes]]:
             if mark != MARK or len(payload) != length or zlib.crc32(payload) != checksum:
                 return
             yield kind, payload
+
+
+def _first_free(folder: Path) -> int:
+    """A number above all that were given out: by the clock, for a segment that is done leaves no trace, and above all
+    names that are left, for a clock may go back. Bodies that are set aside have the number of their segment."""
+    left = (path.stem.partition("-")[0] for path in folder.rglob("*") if path.is_file())
+    numbers = (int(stem) for stem in left if stem.isascii() and stem.isdigit() and len(stem) < LONGEST_NUMBER)
+    return max(time.time_ns() // 1_000_000, 1 + max(numbers, default=0))
 
 
 def _sync_folder(folder: Path) -> None:

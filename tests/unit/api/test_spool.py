@@ -34,6 +34,32 @@ def test_a_later_process_finds_what_an_earlier_one_left(tmp_path: Path) -> None:
     assert [record for path in second.take() for record in records(path)] == [(b"p", b"left"), (b"p", b"new")]
 
 
+def test_a_later_process_gives_out_no_name_a_second_time(tmp_path: Path) -> None:
+    names = []
+    for body in (b"one", b"two"):
+        spool = Spool(tmp_path, 1_000_000)
+        spool.start()
+        spool.offer(b"j", body).result(10)
+        (segment,) = spool.take()
+        (tmp_path / "set-aside").mkdir(exist_ok=True)
+        (tmp_path / "set-aside" / f"{segment.stem}-0.json").write_bytes(body)
+        spool.done(segment)
+        spool.close()
+        names.append(segment.name)
+    assert names[0] < names[1]
+    assert sorted(path.read_bytes() for path in (tmp_path / "set-aside").iterdir()) == [b"one", b"two"]
+
+
+def test_a_clock_that_went_back_gives_out_no_name_a_second_time(tmp_path: Path) -> None:
+    (tmp_path / "set-aside").mkdir()
+    (tmp_path / "set-aside" / "9000000000000-0.json").write_bytes(b"of a clock far ahead")
+    spool = Spool(tmp_path, 1_000_000)
+    spool.start()
+    spool.offer(b"j", b"body").result(10)
+    assert [path.name for path in spool.take()] == ["9000000000001.segment"]
+    spool.close()
+
+
 def test_a_record_torn_by_a_crash_ends_the_segment_and_harms_nothing_before_it(tmp_path: Path) -> None:
     spool = Spool(tmp_path, 1_000_000)
     spool.start()
