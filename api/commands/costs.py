@@ -14,9 +14,9 @@ import typer
 
 from api.commands.desk import open_desk, question_of
 from api.commands.options import READING, Asking, with_options
-from api.commands.report import put
 from api.console import say
 from api.finance import put_files
+from api.outlet import put
 from api.words import cost_lines
 from ingest.errors import ConfigError
 from reports.writers.cost_table import write_costs

@@ -16,6 +16,7 @@ from analysis.result import AnalysisResult
 from api.commands.desk import open_desk, question_of
 from api.commands.options import Asking, with_options
 from api.console import say
+from api.outlet import STANDARD, is_special, put
 from api.pdf import print_pdf
 from api.words import head_lines, verdict_lines
 from ingest.errors import ConfigError
@@ -45,7 +46,7 @@ def report(
     written = [write(result, "json", json, lang)] if json else []
     if target and kind:
         written.append(write(result, kind, target, lang))
-    show(result, sys.stderr if "-" in (json, target) else sys.stdout)
+    show(result, sys.stderr if STANDARD & {json, target} else sys.stdout)
     for place in written:
         if place is not None:
             say(f"written: {place}")
@@ -58,9 +59,9 @@ def kind_of(name: str) -> str:
     Raises:
         ConfigError: none of ours.
     """
-    if name == "-":
-        return "html"
     kind = KINDS.get(Path(name).suffix.lower())
+    if kind is None and (name in STANDARD or is_special(name)):
+        return "html"
     if kind is None:
         raise ConfigError(f'"{name}" names no form of a report; end it in {", ".join(KINDS)}')
     return kind
@@ -70,27 +71,6 @@ def write(result: AnalysisResult, kind: str, name: str, lang: str = "en") -> Pat
     """The file written, or None for standard output; a half-written file never stands under the name."""
     content = print_pdf(render(result, "html", lang=lang)) if kind == "pdf" else render(result, kind, lang=lang)
     return put(content, name)
-
-
-def put(content: bytes, name: str) -> Path | None:
-    """Write to a file or, for -, to standard output.
-
-    Raises:
-        ConfigError: the place cannot be written to.
-    """
-    if name == "-":
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
-        return None
-    path = Path(name)
-    fresh = path.with_name(f".{path.name}.part")
-    try:
-        fresh.write_bytes(content)
-        fresh.replace(path)
-    except OSError as error:
-        fresh.unlink(missing_ok=True)
-        raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from error
-    return path
 
 
 def show(result: AnalysisResult, stream: TextIO) -> None:
