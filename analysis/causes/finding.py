@@ -102,7 +102,7 @@ def _finding(
     bad = entry.inside.filter(pl.col("bad"))
     window = _window(episode, entry, candidate)
     share = dict(saved.shares).get(explanation.stage) if saved is not None else None
-    title = _title(explanation)
+    title = _title(explanation, entry)
     return Finding(
         objective=goal.id,
         verdict=goal.judged.verdict,
@@ -190,8 +190,10 @@ def _iso(ns: int) -> str:
     return datetime.fromtimestamp(round(ns / 1e9), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _title(explanation: Explanation) -> str:
+def _title(explanation: Explanation, entry: Explained) -> str:
     stage = STAGE_WORDS.get(explanation.stage, explanation.stage)
+    if explanation.candidate is None and entry.normal.is_empty():
+        return f"Slow requests spend their time in {stage}; there is no normal to compare with"
     if explanation.candidate is None:
         return f"{stage[:1].upper()}{stage[1:]} grew; nothing that changed by itself explains it"
     says = explanation.candidate.says

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from analysis.result import Finding
+from tests.support.builders import request
 from tests.support.service import Plant, Row, findings, in_fault, service, without
 
 
@@ -213,3 +214,11 @@ def test_strays_of_another_month_do_not_blur_an_incident() -> None:
     strays = [row | {"started_ns": row["started_ns"] + month} for row in service()[:6]]
     rows = [row | {"replica": f"stray-{number}"} for number, row in enumerate(strays)]
     assert findings([*service(missing_replicas), *rows]) == findings(service(missing_replicas))
+
+
+def test_without_a_normal_nothing_is_said_to_have_grown() -> None:
+    rows = [request(n, at_s=float(n), e2e_ms=9000.0, model_ms=9000.0) for n in range(40)]
+    found = findings(rows, "objectives: [{id: slow, metric: e2e, statistic: p95, threshold: 1s}]")
+    assert [entry.title for entry in found] == [
+        "Slow requests spend their time in model; there is no normal to compare with"
+    ]
