@@ -139,6 +139,9 @@ _TOKENS: tuple[str, ...] = (
 )
 
 
+_PRICED_BY = ("status_class", "llm_calls", "response_cached")
+
+
 def meter_tokens() -> dict[str, pl.Expr]:
     """Tokens of each meter of a row: disjoint, and their sum is input plus output. Unknown counts as 0."""
     n = {name: pl.col(name).fill_null(0) for name in _TOKENS}
@@ -158,15 +161,21 @@ def meter_tokens() -> dict[str, pl.Expr]:
 
 
 def _price(rows: pl.DataFrame, started_ns: pl.Series, book: PriceBook, prices: list[Price]) -> pl.DataFrame:
-    """The rows with cost columns; prices that were not used before are appended to `prices`."""
+    """The rows with cost columns; prices that were not used before are appended to `prices`.
+
+    Only the columns that a cost depends on go through the join: a copy of all of them is what takes the memory.
+    """
     model = pl.coalesce("model", "requested_model") if "requested_model" in rows.columns else pl.col("model")
     calls = pl.col("llm_calls").fill_null(1).clip(1) if "llm_calls" in rows.columns else pl.lit(1, pl.Int64)
-    keyed = rows.with_columns(
+    told = [name for name in (*_TOKENS, *_PRICED_BY) if name in rows.columns]
+    keyed = rows.select(
+        *told,
         pl.col("provider").alias("_provider"),
         model.alias("_model"),
         (started_ns // NS_PER_DAY).cast(pl.Int32).cast(pl.Date).alias("_day"),
         pl.col("service_tier").alias("_tier"),
         (pl.col("input_tokens").fill_null(0) // calls).alias("_context"),  # of several calls known by their sum alone
+        pl.int_range(pl.len(), dtype=pl.UInt32).alias("_at"),
     )
     table = _look_up(keyed.select(_KEY).unique(), book, prices)
     joined = keyed.join(table, on=list(_KEY), how="left", nulls_equal=True, maintain_order="left")
@@ -184,10 +193,11 @@ def _price(rows: pl.DataFrame, started_ns: pl.Series, book: PriceBook, prices: l
     total = amounts.with_columns(
         pl.sum_horizontal([f"{d}_pico" for d in DRIVERS], ignore_nulls=False).alias("cost_pico")
     )
-    return total.select(
-        *rows.columns, *COST_COLUMNS, "unpriced",
+    kept = rows if total.height == rows.height else rows[total.get_column("_at")]
+    return kept.with_columns(total.select(
+        *COST_COLUMNS, "unpriced",
         pl.when(pl.col("unpriced").is_null() & ~pl.col("_free")).then(pl.col("_index")).alias("price_index"),
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def _amount(pico: pl.Expr) -> pl.Expr:
