@@ -172,6 +172,11 @@ def assemble(cursor: DuckDBPyConnection, *, cancelled: Cancelling | None = None)
     return AssemblyCounts(made.traces, made.requests, made.calls, made.without_request)
 
 
+def note_traces(cursor: DuckDBPyConnection, upload_id: str) -> int:
+    """Number of traces with spans of an upload; their requests are made anew by `assemble`."""
+    return spans.pend(cursor, "spans", upload_id)
+
+
 def forget_spans(cursor: DuckDBPyConnection, upload_id: str) -> int:
     """Number of spans of an upload taken out of the store; `assemble` then mends the requests they belonged to."""
     return spans.forget(cursor, upload_id)

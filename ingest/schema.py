@@ -5,6 +5,7 @@ Null is "not known"; 0 is "measured, and zero". Instants and durations are integ
 
 History of SCHEMA_VERSION:
     1  first layout
+    2  table repeats: rows that an upload told though another upload's stand
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Literal
 
 import polars as pl
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 NS_PER_S = 1_000_000_000
 
 Kind = Literal["text", "int", "float", "bool", "money", "json", "texts"]
@@ -282,6 +283,12 @@ PENDING_TRACES: tuple[Column, ...] = (
     Column("trace_id", "text", "trace that got or lost a span since its request was last made", required=True),
     Column("first_ns", "int", "earliest start of those spans", "ns since 1970 UTC"),
     Column("last_ns", "int", "latest start of those spans", "ns since 1970 UTC"),
+)
+
+REPEATS: tuple[Column, ...] = (
+    Column("upload_id", "text", "upload that told a row which another upload had told", required=True),
+    Column("told", "text", "table of the row: requests, spans or replica_hours", required=True),
+    Column("row_key", "text", "key of the row within that table (ingest/store/repeats.KEYS)", required=True),
 )
 
 REPLICA_HOURS: tuple[Column, ...] = (

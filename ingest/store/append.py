@@ -16,6 +16,7 @@ from duckdb import DuckDBPyConnection
 from ingest.errors import Reject
 from ingest.schema import REJECTS, polars_schema
 from ingest.store.database import Store
+from ingest.store.repeats import holds_rows, remember_keys
 
 BATCH = 10_000
 
@@ -26,7 +27,9 @@ def add_requests(store: Store, cursor: DuckDBPyConnection, requests: pl.DataFram
     if fresh.is_empty():
         return 0
     standing = _standing(cursor, fresh["request_key"].to_list())
-    fresh = fresh.filter(~pl.col("request_key").is_in(standing))
+    upload_id = str(fresh["upload_id"][0])
+    remember_keys(cursor, upload_id, [key for key, owner in standing.items() if owner != upload_id])
+    fresh = fresh.filter(~pl.col("request_key").is_in(list(standing)))
     store.append("requests", fresh, cursor)
     if not calls.is_empty():
         kept = calls.unique(["request_key", "call_index"], keep="first", maintain_order=True)
@@ -34,9 +37,10 @@ def add_requests(store: Store, cursor: DuckDBPyConnection, requests: pl.DataFram
     return fresh.height
 
 
-def _standing(cursor: DuckDBPyConnection, keys: Sequence[str]) -> list[str]:
-    sql = "SELECT request_key FROM requests WHERE request_key IN (SELECT unnest(CAST(? AS VARCHAR[])))"
-    return [str(row[0]) for row in cursor.execute(sql, [list(keys)]).fetchall()]
+def _standing(cursor: DuckDBPyConnection, keys: Sequence[str]) -> dict[str, str]:
+    """Keys that stand in the store, with the upload they belong to."""
+    sql = "SELECT request_key, upload_id FROM requests WHERE request_key IN (SELECT unnest(CAST(? AS VARCHAR[])))"
+    return dict(cursor.execute(sql, [list(keys)]).fetchall())
 
 
 def add_rejects(
@@ -56,9 +60,13 @@ def add_rejects(
 
 
 def loaded_before(store: Store, sha256: str) -> list[dict[str, Any]]:
-    """Uploads of the same bytes that are done, oldest first."""
+    """Uploads of the same bytes that are done and whose rows still stand, oldest first."""
     frame = store.read("uploads", "sha256 = ? AND state = 'done'", [sha256], "received_ns, upload_id")
-    return frame.to_dicts()
+    return [
+        upload
+        for upload in frame.to_dicts()
+        if not (upload["n_accepted"] or upload["n_duplicate"]) or holds_rows(store, upload["upload_id"])
+    ]
 
 
 def reject_counts(cursor: DuckDBPyConnection, upload_id: str) -> dict[str, int]:

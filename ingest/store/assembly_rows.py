@@ -208,4 +208,4 @@ WHERE request.n_call_rows > 0"""
 
 def _count(cursor: duckdb.DuckDBPyConnection, sql: str) -> int:
     row = cursor.execute(sql).fetchone()
-    return int(row[0]) if row else 0
+    return int(row[0] or 0) if row else 0

@@ -32,6 +32,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "replica_hours": schema.REPLICA_HOURS,
     "spans": schema.SPANS,
     "pending_traces": schema.PENDING_TRACES,
+    "repeats": schema.REPEATS,
     "reports": schema.REPORTS,
     "jobs": schema.JOBS,
 }

@@ -17,6 +17,7 @@ from ingest.store import flat_rows, flat_source
 from ingest.store.flat_plan import FlatMeaning, Layout
 from ingest.store.flat_source import RECORD, Columns, FlatFile, relation
 from ingest.store.flat_sql import Plan, fields_layer, name, text
+from ingest.store.repeats import KEYS, remember
 
 
 @dataclass(frozen=True)
@@ -97,9 +98,15 @@ class _Load:
         rejected = 0
         if self._stored(table) - before < n_rows:
             rejected = self._find_refused(plan)
-        self._mend_repeats(table, identity, standing=standing)
+        n_remembered = self._mend_repeats(table, identity, standing=standing)
         accepted = self._stored(table) - before
-        return accepted, n_rows - rejected - accepted, rejected
+        duplicate = n_rows - rejected - accepted
+        if standing and duplicate > n_remembered:
+            key, mine = KEYS[table], self.meaning.upload_id
+            told = f"SELECT {key} AS k FROM ({select}) WHERE reason IS NULL"
+            stands = f"SELECT NULL, k FROM ({told}) WHERE k IN (SELECT {key} FROM {table} WHERE upload_id <> ?)"
+            remember(self.cursor, table, mine, stands, [mine])
+        return accepted, duplicate, rejected
 
     def _do(self, sql: str, parameters: Sequence[object] = ()) -> None:
         """Run a statement to its end: a result that is not fetched blocks the connection."""
@@ -124,9 +131,13 @@ class _Load:
         sql = f"SELECT count({what}) FROM {table} WHERE upload_id = ?"
         return _one(self.cursor, sql, [self.meaning.upload_id])
 
-    def _mend_repeats(self, table: str, identity: str, *, standing: bool) -> None:
-        """Of rows with one id the first stays; equal rows without an id are as many requests, told apart by number."""
+    def _mend_repeats(self, table: str, identity: str, *, standing: bool) -> int:
+        """Of rows with one id the first stays; equal rows without an id are as many requests, told apart by number.
+
+        Returns the number of rows that were noted as told before.
+        """
         upload = [self.meaning.upload_id]
+        n_remembered = 0
         numbered = (
             f"SELECT rowid AS r, row_number() OVER (PARTITION BY {identity} ORDER BY rowid) AS n FROM {table} "
             "WHERE upload_id = ?"
@@ -142,6 +153,14 @@ class _Load:
                     upload,
                 )
             if standing:
+                n_remembered = remember(
+                    self.cursor,
+                    "requests",
+                    self.meaning.upload_id,
+                    f"SELECT NULL, request_key FROM requests WHERE upload_id = ? AND {content} AND request_key IN "
+                    "(SELECT request_key FROM requests WHERE upload_id <> ?)",
+                    upload * 2,
+                )
                 self._do(
                     f"DELETE FROM requests WHERE upload_id = ? AND {content} AND request_key IN "
                     "(SELECT request_key FROM requests WHERE upload_id <> ?)",
@@ -149,6 +168,7 @@ class _Load:
                 )
         if has_repeats:
             self._do(f"DELETE FROM {table} WHERE rowid IN (SELECT r FROM ({numbered}) WHERE n > 1)", upload)
+        return n_remembered
 
     def _parser_rejects(self, rejects_table: str) -> int:
         """How many rows the CSV parser refused."""
@@ -207,8 +227,9 @@ def refused(cursor: DuckDBPyConnection) -> Iterator[tuple[int, str]]:
 
 
 def take_back(cursor: DuckDBPyConnection, table: str, upload_id: str) -> None:
-    """The rows of an upload out of a table again."""
-    cursor.execute(f"DELETE FROM {table} WHERE upload_id = ?", [upload_id]).fetchall()
+    """The rows of an upload out of a table again, and what was noted of its repeats."""
+    for name_of_table in (table, "repeats"):
+        cursor.execute(f"DELETE FROM {name_of_table} WHERE upload_id = ?", [upload_id]).fetchall()
 
 
 def row_texts(cursor: DuckDBPyConnection, file: FlatFile, numbers: Sequence[int]) -> dict[int, str]:

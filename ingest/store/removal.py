@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-TABLES = ("calls", "requests", "replica_hours", "rejects", "uploads")
+TABLES = ("calls", "requests", "replica_hours", "rejects", "repeats", "uploads")
 
 
 def delete_rows(cursor: DuckDBPyConnection, upload_id: str) -> dict[str, int]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import duckdb
 
+from ingest.store.repeats import remember
 from ingest.store.span_columns import MARKS
 
 BETTER = "CASE WHEN ended_ns IS NULL THEN 0 ELSE 1 END DESC, n_attributes DESC"
@@ -45,7 +46,7 @@ def settle(cursor: duckdb.DuckDBPyConnection, table: str, upload_id: str, *, oth
     if not others:
         cursor.execute(
             "CREATE OR REPLACE TEMP TABLE span_standing AS SELECT trace_id, span_id, rowid AS row, ended_ns, "
-            "n_attributes, content_key FROM spans LIMIT 0"
+            "n_attributes, content_key, upload_id FROM spans LIMIT 0"
         )
     cursor.execute(
         f"""CREATE OR REPLACE TEMP TABLE span_told AS
@@ -60,7 +61,7 @@ def settle(cursor: duckdb.DuckDBPyConnection, table: str, upload_id: str, *, oth
         [upload_id],
     )
     cursor.execute("""CREATE OR REPLACE TEMP TABLE span_verdict AS
-        SELECT told.*, standing.row AS standing_row, standing.row IS NOT NULL AND rank = 1
+        SELECT told.*, standing.row AS standing_row, standing.upload_id AS standing_upload, standing.row IS NOT NULL AND rank = 1
             AND told.content_key <> standing.content_key
             AND (told.ended_ns IS NOT NULL, told.n_attributes) >= (standing.ended_ns IS NOT NULL, standing.n_attributes) AS wins
         FROM span_told AS told LEFT JOIN span_standing AS standing USING (trace_id, span_id)""")
@@ -74,6 +75,15 @@ def settle(cursor: duckdb.DuckDBPyConnection, table: str, upload_id: str, *, oth
         f"DELETE FROM {table} WHERE rowid IN (SELECT row FROM span_verdict WHERE rank > 1 OR (standing_row IS NOT NULL AND NOT wins))"
     )
     cursor.execute("DELETE FROM spans WHERE rowid IN (SELECT standing_row FROM span_verdict WHERE wins)")
+    if others:
+        remember(
+            cursor,
+            "spans",
+            upload_id,
+            "SELECT CASE WHEN wins THEN standing_upload END, trace_id || span_id FROM span_verdict "
+            "WHERE rank = 1 AND standing_upload <> ?",
+            [upload_id],
+        )
     for name in ("span_told", "span_verdict", "span_standing"):
         cursor.execute(f"DROP TABLE IF EXISTS {name}")
     return Repeats(duplicate, replaced)
@@ -84,7 +94,8 @@ def _find_standing(cursor: duckdb.DuckDBPyConnection, table: str, upload_id: str
     mine = "AND spans.upload_id <> $1" if table == "spans" else "AND $1 IS NOT NULL"
     cursor.execute(
         f"""CREATE OR REPLACE TEMP TABLE span_standing AS
-        SELECT spans.trace_id, spans.span_id, spans.rowid AS row, spans.ended_ns, spans.n_attributes, spans.content_key
+        SELECT spans.trace_id, spans.span_id, spans.rowid AS row, spans.ended_ns, spans.n_attributes, spans.content_key,
+            spans.upload_id
         FROM spans SEMI JOIN (SELECT trace_id, span_id FROM {table} WHERE upload_id = $1) AS fresh
             ON spans.trace_id = fresh.trace_id AND spans.span_id = fresh.span_id
         WHERE spans.started_ns BETWEEN (SELECT min(started_ns) FROM {table} WHERE upload_id = $1)

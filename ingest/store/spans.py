@@ -144,7 +144,7 @@ def take_in(
     intake.accepted = intake.told - intake.duplicate
     if staged:
         cursor.execute("INSERT INTO spans BY NAME SELECT * FROM span_stage")
-    _pend(cursor, table, upload_id)
+    pend(cursor, table, upload_id)
     return intake
 
 
@@ -222,19 +222,20 @@ def refusals(cursor: duckdb.DuckDBPyConnection, relation: RawRelation) -> list[t
 
 def forget(cursor: duckdb.DuckDBPyConnection, upload_id: str) -> int:
     """Number of spans of an upload that were taken out; their traces are pending."""
-    _pend(cursor, "spans", upload_id)
+    pend(cursor, "spans", upload_id)
     n = _count(cursor, "SELECT count(*) FROM spans WHERE upload_id = $1", [upload_id])
     cursor.execute("DELETE FROM spans WHERE upload_id = $1", [upload_id])
     return n
 
 
-def _pend(cursor: duckdb.DuckDBPyConnection, table: str, upload_id: str) -> None:
-    """Notes the traces of an upload's spans as pending."""
-    cursor.execute(
+def pend(cursor: duckdb.DuckDBPyConnection, table: str, upload_id: str) -> int:
+    """Number of traces of an upload's spans, now noted as pending."""
+    row = cursor.execute(
         f"INSERT INTO pending_traces SELECT trace_id, min(started_ns), max(started_ns) FROM {table} "
         "WHERE upload_id = $1 GROUP BY trace_id",
         [upload_id],
-    )
+    ).fetchone()
+    return int(row[0]) if row else 0
 
 
 def latest_instant_ns() -> int:

@@ -133,6 +133,16 @@ def test_a_newer_store_and_a_file_that_is_no_store_are_refused(tmp_path: Path) -
         pass
 
 
+def test_a_store_of_the_first_schema_gets_the_table_of_repeats(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s.duckdb"):
+        pass
+    with duckdb.connect(str(tmp_path / "s.duckdb")) as connection:
+        connection.execute("DROP TABLE repeats")
+        connection.execute("UPDATE schema_version SET version = 1")
+    with Store.open(tmp_path / "s.duckdb") as store:
+        assert store.read("repeats").is_empty()
+
+
 def test_sql_reads_files_of_the_given_folders_alone(tmp_path: Path) -> None:
     inside, outside = tmp_path / "in", tmp_path / "out"
     for folder in (inside, outside):

@@ -1,0 +1,127 @@
+"""Taking an upload out: what another upload told too stays, and the same bytes can always come again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from ingest.forget import forget
+from ingest.load import load
+from ingest.store.database import Store
+from tests.support.loads import PLAIN, counts, write
+
+
+def row(number: int, **more: object) -> bytes:
+    told = {"start_time": f"2026-03-02T10:{number:02}:00Z", "model": "m", "input_tokens": 9, "e2e_ms": 1000.0}
+    return json.dumps({"request_id": f"r-{number}"} | told | more).encode() + b"\n"
+
+
+def nameless(number: int) -> bytes:
+    return json.dumps(json.loads(row(number)) | {"request_id": None}).encode() + b"\n"
+
+
+def span(number: int, **attributes: str) -> bytes:
+    told = {
+        "traceId": f"{number + 1:032x}",
+        "spanId": f"{number + 1:016x}",
+        "name": "chat m",
+        "kind": 3,
+        "startTimeUnixNano": str(1_772_445_600_000_000_000 + number),
+        "endTimeUnixNano": str(1_772_445_601_000_000_000 + number),
+        "attributes": [
+            {"key": key, "value": {"stringValue": value}}
+            for key, value in ({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"} | attributes).items()
+        ],
+    }
+    return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [told]}]}]}).encode() + b"\n"
+
+
+def owners(store: Store, table: str = "requests") -> dict[str, int]:
+    return dict(store.read(table)["upload_id"].value_counts().rows())
+
+
+def receipts(store: Store) -> dict[str, tuple[int, int]]:
+    frame = store.uploads()
+    for values in frame.iter_rows(named=True):
+        told = json.loads(values["receipt"])
+        assert (told["accepted"], told["duplicate"]) == (values["n_accepted"], values["n_duplicate"])
+    return {values["upload_id"]: (values["n_accepted"], values["n_duplicate"]) for values in frame.to_dicts()}
+
+
+def test_the_same_bytes_sent_twice_stay_when_the_first_is_taken_out(tmp_path: Path) -> None:
+    for number, content in enumerate((row(1) + row(2) + b"broken\n", nameless(1) + nameless(2), span(1) + span(2))):
+        (path,) = write(tmp_path, {f"a{number}.jsonl": content})
+        with Store.open() as store:
+            load(path, store, PLAIN, upload_id="u-1")
+            load(path, store, PLAIN, upload_id="u-2")
+            forget(store, "u-1")
+            assert owners(store) == {"u-2": 2}
+            assert receipts(store) == {"u-2": (2, 0)}
+            assert store.rejects("u-2").height == (number == 0)
+            assert counts(load(path, store, PLAIN, upload_id="u-3"))[1:3] == (0, 2)
+            forget(store, "u-2")
+            forget(store, "u-3")
+            assert [store.read(table).height for table in ("requests", "spans", "uploads", "rejects", "repeats")] == [
+                0
+            ] * 5
+            assert counts(load(path, store, PLAIN))[1:3] == (2, 0)
+
+
+def test_rows_that_another_file_told_too_pass_to_it(tmp_path: Path) -> None:
+    for number, one in enumerate((row, nameless, span)):
+        first, second, third = write(
+            tmp_path,
+            {
+                f"{number}b1.jsonl": b"".join(map(one, range(50))),
+                f"{number}b2.jsonl": b"".join(map(one, range(25, 55))),
+                f"{number}b3.jsonl": b"".join(map(one, range(40, 58))),
+            },
+        )
+        with Store.open() as store:
+            assert counts(load(first, store, PLAIN, upload_id="u-1")) == (50, 50, 0, 0)
+            assert counts(load(second, store, PLAIN, upload_id="u-2")) == (30, 5, 25, 0)
+            assert counts(load(third, store, PLAIN, upload_id="u-3")) == (18, 3, 15, 0)
+            forget(store, "u-1")
+            assert owners(store) == {"u-2": 30, "u-3": 3}
+            assert receipts(store) == {"u-2": (30, 0), "u-3": (3, 15)}
+            assert counts(load(second, store, PLAIN, upload_id="u-4")) == (30, 0, 30, 0)
+            forget(store, "u-4")
+            forget(store, "u-2")
+            assert owners(store) == {"u-3": 18}
+            assert receipts(store) == {"u-3": (18, 0)}
+            assert counts(load(first, store, PLAIN)) == (50, 40, 10, 0)
+
+
+def test_a_table_and_json_lines_of_one_request_pass_it_on(tmp_path: Path) -> None:
+    header = b"request_id,start_time,model,input_tokens,e2e_ms\n"
+    table = header + b"".join(b"r-%d,2026-03-02T10:%02d:00Z,m,9,1000.0\n" % (n, n) for n in range(3)) + b"bad\n"
+    first, second = write(tmp_path, {"a.jsonl": row(0) + row(1), "b.csv": table})
+    with Store.open() as store:
+        load(first, store, PLAIN, upload_id="u-1")
+        assert counts(load(second, store, PLAIN, upload_id="u-2")) == (4, 1, 2, 1)
+        forget(store, "u-1")
+        assert owners(store) == {"u-2": 3}
+
+
+def test_replica_hours_told_twice_pass_on(tmp_path: Path) -> None:
+    header = b"replica,hour,up_s,busy_s\n"
+    hours = [
+        b"a,2026-03-02T10:00:00Z,3600,1800\n",
+        b"a,2026-03-02T11:00:00Z,3600,900\n",
+        b"b,2026-03-02T11:00:00Z,3600,0\n",
+    ]
+    first, second = write(tmp_path, {"a.csv": header + hours[0] + hours[1], "b.csv": header + hours[1] + hours[2]})
+    with Store.open() as store:
+        load(first, store, PLAIN, upload_id="u-1")
+        load(second, store, PLAIN, upload_id="u-2")
+        forget(store, "u-1")
+        assert owners(store, "replica_hours") == {"u-2": 2}
+
+
+def test_a_span_told_more_fully_stays_with_the_file_that_told_it_first(tmp_path: Path) -> None:
+    first, second = write(tmp_path, {"a.jsonl": span(1), "b.jsonl": span(1, region="eu")})
+    with Store.open() as store:
+        load(first, store, PLAIN, upload_id="u-1")
+        load(second, store, PLAIN, upload_id="u-2")
+        forget(store, "u-2")
+        assert owners(store) == {"u-1": 1}
