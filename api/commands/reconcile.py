@@ -17,7 +17,7 @@ import typer
 from analysis.result import ReconciledMonth, Reconciliation
 from api.commands.desk import open_desk, question_of
 from api.commands.options import Asking, with_options
-from api.commands.report import put
+from api.outlet import put
 from api.words import table_lines
 from ingest.bills import read_bill
 from ingest.errors import ConfigError
