@@ -12,7 +12,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from ingest.errors import ConfigError
-from ingest.selection import DIMENSIONS, Selection, parse_instant, week_selection, zone_of
+from ingest.selection import DIMENSIONS, FIRST_YEAR, Selection, parse_instant, week_selection, zone_of
 
 Where = tuple[tuple[str, str], ...]
 
@@ -45,6 +45,11 @@ class Question:
     books: Books = Books()
     command: str | None = None
 
+    def __post_init__(self) -> None:
+        texts = {"week": self.week, "from": self.start, "to": self.end, "timezone": self.timezone}
+        for name, text in (*texts.items(), *(("where", part) for pair in self.where for part in pair)):
+            check_text(name, text or "")
+
     def selection(self, timezone: str) -> Selection:
         """The requests asked for, in that time zone.
 
@@ -67,6 +72,8 @@ class Question:
         if self.week:
             year, week = int(self.week[:4]), int(self.week[6:])
             before = (date.fromisocalendar(year, week, 1) - timedelta(days=7)).isocalendar()
+            if before.year < FIRST_YEAR:
+                return None
             return week_selection(f"{before.year}-W{before.week:02d}", timezone, self.where)
         asked = self.selection(timezone)
         if asked.start_ns is None or asked.end_ns is None:
@@ -78,15 +85,35 @@ def parse_where(texts: Iterable[str]) -> Where:
     """Filters written as dim=value, in order.
 
     Raises:
-        ConfigError: one of them has no equals sign or no name.
+        ConfigError: one of them has no equals sign or no name, or is no text.
     """
     pairs: list[tuple[str, str]] = []
     for text in texts:
+        check_text("where", text)
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise ConfigError(f'filter "{text}" is not of the form dimension=value, such as scenario=chat')
         pairs.append((name.strip(), value.strip()))
     return tuple(pairs)
+
+
+def is_text(said: str) -> bool:
+    """Whether every character is one: not half of one in UTF-16, not a byte that is no UTF-8."""
+    try:
+        said.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def check_text(name: str, said: str) -> None:
+    """Refuse what could neither be looked up in the store nor be told in an answer.
+
+    Raises:
+        ConfigError: it has a lone surrogate, as a program makes of bytes that are no UTF-8.
+    """
+    if not is_text(said):
+        raise ConfigError(f"{name} {said[:200]!a} is no text: it has bytes that are no UTF-8, or half a character")
 
 
 def check_dimensions(names: Iterable[str], promoted: Sequence[str]) -> None:

@@ -47,7 +47,7 @@ def costs(
     focus_version: Annotated[Literal["1.2", "1.4"], typer.Option(help="Version of FOCUS.")] = "1.2",
 ) -> None:
     """Show what requests cost, by any dimensions; the rows add up to the total."""
-    names = [name.strip() for name in by.split(",") if name.strip()]
+    names = list(dict.fromkeys(name.strip() for name in by.split(",") if name.strip()))
     if form in BINARY and output is None:
         raise ConfigError(f"{form} is no text; give -o costs.{form}")
     if form == "focus":

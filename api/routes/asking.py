@@ -17,7 +17,10 @@ from fastapi.responses import Response
 from analysis.result import AnalysisResult
 from api.house import House, house_of
 from api.problems import Refused
-from api.question import Question, parse_where
+from api.question import Question, is_text, parse_where
+
+MOST_NUMBER = 2**63 - 1  # of the store's whole numbers
+LONGEST_TOLD = 100  # characters of a key that a message repeats
 
 Inside = Annotated[House, Depends(house_of)]
 Limit = Annotated[int, Query(ge=1, le=1000, description="rows of a page")]
@@ -63,19 +66,24 @@ def read_key(text: str | None) -> tuple[Any, str] | None:
         return None
     try:
         number, name = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-    except (ValueError, binascii.Error) as error:
+    except (ValueError, TypeError, RecursionError, binascii.Error) as error:
         raise _no_key(text) from error
-    if not isinstance(name, str) or not (number is None or type(number) is int):
+    if not isinstance(name, str) or not is_text(name):
+        raise _no_key(text)
+    if number is not None and (type(number) is not int or not -MOST_NUMBER <= number <= MOST_NUMBER):
         raise _no_key(text)
     return number, name
 
 
 def _no_key(text: str) -> Refused:
     return Refused(
-        f'"{text}" is not the key of a page', status=422, code="invalid_key", hint="take `next` of the page before"
+        f'"{ascii(text[:LONGEST_TOLD])[1:-1]}" is not the key of a page',
+        status=422,
+        code="invalid_key",
+        hint="take `next` of the page before",
     )
 
 
 def names_of(text: str) -> list[str]:
-    """Names of a list with commas."""
-    return [name.strip() for name in text.split(",") if name.strip()]
+    """Names of a list with commas, each once."""
+    return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))

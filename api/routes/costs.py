@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
-from api.routes.asking import Asked, Inside, answer
+from api.routes.asking import Asked, Inside, answer, names_of
 from reports.writers.cost_table import write_costs
 
 router = APIRouter(prefix="/api/v1", tags=["costs"])
@@ -29,7 +29,7 @@ def costs(
     by: Annotated[str, Query(description="dimensions, separated by commas")] = "user",
     format: Annotated[Literal["json", "csv", "parquet", "xlsx"], Query()] = "json",  # noqa: A002 - name of the contract
 ) -> Response:
-    found = house.service.costs(question, [name.strip() for name in by.split(",") if name.strip()])
+    found = house.service.costs(question, names_of(by))
     if format == "json":
         return answer(found)
     headers = {"content-disposition": f'attachment; filename="costs.{format}"'}

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
 from api.finance import month_range, zipped
-from api.routes.asking import Asked, Inside
+from api.routes.asking import Asked, Inside, names_of
 
 router = APIRouter(prefix="/api/v1/exports", tags=["costs"])
 
@@ -28,7 +28,7 @@ def focus(
     if period is not None:
         start, end = month_range(period)
         question = replace(question, week=None, start=start, end=end)
-    further = [name.strip() for name in by.split(",") if name.strip()]
+    further = names_of(by)
     data = zipped(house.service.finance(question, further, version))
     headers = {"content-disposition": f'attachment; filename="focus-{period or "selection"}.zip"'}
     return Response(data, headers=headers, media_type="application/zip")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
@@ -33,7 +34,11 @@ KNOWN_LIMIT = 100_000  # attributes kept by their bytes, some 30 MB
 NO_VALUE = ("", "")  # of an attribute without a value, which is left out
 LONGEST_NS = 24 * 3600 * NS_PER_S  # longer is the mark of an unset start
 EARLIEST_NS = 1_420_070_400 * NS_PER_S  # 2015-01-01
-
+MAX_DEPTH = 256  # of a JSON body; an attribute of an attribute takes four, and protobuf itself ends at 100
+PEELED = 24  # levels; attributes that are no lists end at 11
+_TOO_DEEP = f"the body is JSON that nests deeper than {MAX_DEPTH} levels"
+_NO_BRACKETS = bytes(sorted(set(range(256)) - set(b"{}[]")))
+_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 
 _NAMES = {
     "string_value": "stringValue",
@@ -133,9 +138,12 @@ def check_json(body: bytes) -> tuple[int, list[RawReject]]:
     """
     try:
         decoded = _JSON_BODY.decode(body)
+        _check_depth(body)
     except msgspec.ValidationError:
         _must_be_an_object(body)
         return 0, []
+    except RecursionError as error:
+        raise UnreadableInput(_TOO_DEEP, code="malformed_body") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnreadableInput(f"the body is no JSON: {error}", code="malformed_body") from error
     spans = [
@@ -149,6 +157,35 @@ def check_json(body: bytes) -> tuple[int, list[RawReject]]:
         for span in spans
         if (reason := _json_reason(span))
     ]
+
+
+def _check_depth(body: bytes) -> None:
+    """Refuse valid JSON that nests deeper than MAX_DEPTH.
+
+    Pairs of brackets are taken away level by level, which leaves nothing of an honest body and costs far less than a
+    walk. Only where something is left (a text with a lone bracket, or a deep nest) are the texts left out and the rest
+    walked.
+
+    Raises:
+        UnreadableInput: it does.
+    """
+    if not _peeled(body):
+        return
+    depth = PEELED
+    for mark in _peeled(_TEXT.sub(b"", body)):
+        depth += 1 if mark in b"{[" else -1
+        if depth > MAX_DEPTH:
+            raise UnreadableInput(_TOO_DEEP, code="malformed_body")
+
+
+def _peeled(body: bytes) -> bytes:
+    """The brackets of the bytes without the innermost levels."""
+    brackets = body.translate(None, _NO_BRACKETS)
+    for _ in range(PEELED):
+        if not brackets:
+            break
+        brackets = brackets.replace(b"{}", b"\0").replace(b"[]", b"\0").replace(b"\0", b"")
+    return brackets
 
 
 def reason_against(trace_id: str, span_id: str, start_ns: int, end_ns: int) -> str | None:
@@ -246,6 +283,9 @@ def _json_reason(span: _Span) -> str | None:
 def _must_be_an_object(body: bytes) -> None:
     try:
         decoded = msgspec.json.decode(body)
+        _check_depth(body)
+    except RecursionError as error:
+        raise UnreadableInput(_TOO_DEEP, code="malformed_body") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnreadableInput(f"the body is no JSON: {error}", code="malformed_body") from error
     if not isinstance(decoded, dict):

@@ -77,3 +77,34 @@ def test_a_mistyped_dimension_is_refused_and_a_promoted_one_is_not() -> None:
 def test_files_of_a_question_go_before_those_of_the_service() -> None:
     own, others = Books(objectives=Path("a")), Books(Path("b"), Path("c"), None)
     assert own.over(others) == Books(Path("a"), Path("c"), None)
+
+
+def test_what_is_no_text_is_refused_and_told_as_it_can_be() -> None:
+    says = "is no text: it has bytes that are no UTF-8, or half a character"
+    for name, make in (
+        ("week", lambda: Question(week="\ud800")),
+        ("timezone", lambda: Question(timezone="\ud800")),
+        ("where", lambda: Question(where=(("model", "\ud800"),))),
+        ("where", lambda: parse_where(["\ud800"])),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            make()
+        assert caught.value.message == f"{name} '\\ud800' {says}"
+
+
+@pytest.mark.parametrize("week", ["9999-W52", "0001-W01", "2262-W20", "1677-W38", "1970-W53"])
+def test_a_week_beyond_the_reach_of_the_store_is_refused(week: str) -> None:
+    with pytest.raises(ConfigError, match=f'week "{week}" lies outside 1971 to 2200'):
+        Question(week=week).selection("UTC")
+
+
+@pytest.mark.parametrize("instant", ["9999-12-31", "0001-01-01T00:00:00+14:00", "2262-04-12", "1677-09-01"])
+def test_an_instant_beyond_the_reach_of_the_store_is_refused(instant: str) -> None:
+    for question in (Question(start=instant), Question(end=instant)):
+        with pytest.raises(ConfigError, match="lies outside 1971 to 2200"):
+            question.selection("UTC")
+
+
+def test_the_first_week_of_all_has_none_before_it() -> None:
+    assert Question(week="1971-W01").selection("UTC").start_ns is not None
+    assert Question(week="1971-W01").selection_before("UTC") is None

@@ -143,3 +143,35 @@ def test_json_in_an_unusual_spelling_is_left_to_the_store() -> None:
 def test_json_that_is_no_object_is_refused() -> None:
     with pytest.raises(UnreadableInput, match="no object with resourceSpans"):
         check_json(b"[1]")
+
+
+def nested(levels: int) -> bytes:
+    """A body whose one attribute is a list in a list, `levels` deep, beside a text with lone brackets."""
+    value = b'{"arrayValue":{"values":[' * levels + b'{"stringValue":"]}]{[{["}' + b"]}}" * levels
+    head = b'{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"%s","spanId":"%s","startTimeUnixNano":"%d",'
+    return head % (TRACE.encode(), SPAN.encode(), START) + b'"attributes":[{"key":"k","value":' + value + b"}]}]}]}]}"
+
+
+def test_a_json_body_may_nest_as_deep_as_attributes_do() -> None:
+    assert check_json(nested(80)) == (1, [])
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"[" * 200_000,
+        b'{"resourceSpans":' + b"[" * 200_000,
+        b'{"x":' + b"[" * 200_000 + b"]" * 200_000 + b"}",
+        b'{"resourceSpans":5,"x":' + b"[" * 300 + b"]" * 300 + b"}",
+        nested(90),
+        nested(400),
+    ],
+    ids=["brackets", "brackets of spans", "pairs", "pairs of an odd spelling", "90 deep", "400 deep"],
+)
+def test_a_json_body_that_nests_deeper_is_refused(data: bytes) -> None:
+    with pytest.raises(UnreadableInput) as caught:
+        check_json(data)
+    assert (caught.value.message, caught.value.code) == (
+        "the body is JSON that nests deeper than 256 levels",
+        "malformed_body",
+    )
