@@ -1,5 +1,5 @@
-/* Sends files with their progress in bytes, follows their reading by server-sent events, makes reports.
-   Asks nobody but its own server. */
+/* Sends files with their progress in bytes, follows their reading by server-sent events, makes reports,
+   and shows what holds once the last file is read. Asks nobody but its own server. */
 (function () {
   'use strict';
   var words = JSON.parse(document.getElementById('words').textContent);
@@ -10,6 +10,8 @@
   var idle = says.cloneNode(true);
   var waiting = [];
   var sending = false;
+  var reading = 0;
+  var stale = false;
 
   function fill(sentence, values) {
     return sentence.replace(/\{(\w+)\}/g, function (_, name) { return values[name]; });
@@ -59,6 +61,7 @@
     box.className = 'msg bad';
     box.textContent = text;
     item.append(box);
+    figures(item, '');
     close(item, words.failed, 'failed');
   }
 
@@ -80,7 +83,7 @@
       if (ask.status === 202) { follow(item, JSON.parse(ask.responseText).id); } else { problem(item, reason(ask.responseText, ask.status)); }
     });
     ask.addEventListener('error', function () { problem(item, words.offline); next(); });
-    ask.addEventListener('abort', function () { close(item, words.stopped); next(); });
+    ask.addEventListener('abort', function () { figures(item, ''); close(item, words.stopped); next(); });
     button(item, function () { ask.abort(); });
     ask.send(file);
   }
@@ -97,7 +100,7 @@
   function next() {
     var file = waiting.shift();
     sending = Boolean(file);
-    if (file) { send(file); }
+    if (file) { send(file); } else { freshen(); }
   }
 
   function take(chosen) {
@@ -107,9 +110,11 @@
 
   function follow(item, id) {
     var events = new EventSource('/api/v1/uploads/' + encodeURIComponent(id) + '/events');
+    reading += 1;
+    function end() { events.close(); reading -= 1; stale = true; freshen(); }
     state(item, words.waiting);
     button(item, function () {
-      fetch('/api/v1/uploads/' + encodeURIComponent(id), {method: 'DELETE'}).then(function () { events.close(); close(item, words.stopped); });
+      fetch('/api/v1/uploads/' + encodeURIComponent(id), {method: 'DELETE'}).then(function () { end(); figures(item, ''); close(item, words.stopped); });
     });
     events.addEventListener('progress', function (event) {
       var view = JSON.parse(event.data);
@@ -120,7 +125,7 @@
     });
     events.addEventListener('receipt', function (event) {
       var view = JSON.parse(event.data);
-      events.close();
+      end();
       if (view.state !== 'done') { problem(item, view.message || view.state); return; }
       figures(item, fill(words.sum, {read: count(view.read), accepted: count(view.accepted), duplicate: count(view.duplicate), rejected: count(view.rejected)}));
       close(item, view.rejected ? fill(words.rejects, {n: count(view.rejected)}) : words.done);
@@ -145,22 +150,45 @@
   files.addEventListener('change', function () { take(files.files); files.value = ''; });
   list.querySelectorAll('[data-upload]').forEach(function (item) { follow(item, item.dataset.upload); });
 
-  var make = document.getElementById('make');
-  if (make) {
-    make.addEventListener('click', function () {
-      var told = document.getElementById('made');
-      make.disabled = true;
-      told.hidden = false;
-      told.className = 'msg';
-      told.textContent = words.making;
-      fetch('/api/v1/reports', {method: 'POST'}).then(function (answer) {
-        if (answer.status === 201) { location.assign(answer.headers.get('location')); return null; }
-        return answer.text().then(function (text) { throw new Error(reason(text, answer.status)); });
-      }).catch(function (error) {
-        make.disabled = false;
-        told.className = 'msg bad';
-        told.textContent = fill(words.problem, {why: error.message});
+  /* The parts that a new file changes, fetched anew; the files above them keep their states. */
+  function freshen() {
+    var making = document.querySelector('#make[disabled]');
+    if (!stale || sending || reading || making) { return; }
+    stale = false;
+    fetch(location.pathname, {cache: 'no-store'}).then(function (answer) {
+      if (!answer.ok) { throw new Error(String(answer.status)); }
+      return answer.text();
+    }).then(function (text) {
+      var fresh = new DOMParser().parseFromString(text, 'text/html');
+      document.querySelectorAll('[data-fresh]').forEach(function (part) {
+        var next = fresh.querySelector('[data-fresh="' + part.dataset.fresh + '"]');
+        if (next) { part.replaceWith(document.importNode(next, true)); }
       });
+      offer();
+    }).catch(function () { stale = true; });
+  }
+
+  function offer() {
+    var make = document.getElementById('make');
+    if (make) { make.addEventListener('click', function () { report(make); }); }
+  }
+
+  function report(make) {
+    var told = document.getElementById('made');
+    make.disabled = true;
+    told.hidden = false;
+    told.className = 'msg';
+    told.textContent = words.making;
+    fetch('/api/v1/reports', {method: 'POST'}).then(function (answer) {
+      if (answer.status === 201) { location.assign(answer.headers.get('location')); return null; }
+      return answer.text().then(function (text) { throw new Error(reason(text, answer.status)); });
+    }).catch(function (error) {
+      make.disabled = false;
+      told.className = 'msg bad';
+      told.textContent = fill(words.problem, {why: error.message});
+      freshen();
     });
   }
+
+  offer();
 })();

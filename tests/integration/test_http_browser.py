@@ -48,3 +48,26 @@ def test_a_file_is_loaded_a_report_made_and_every_page_keeps_its_policy(browser:
     assert "default.ttft" in objective
     assert watched.complaints == []
     assert {asked for asked in watched.asked if not asked.startswith(url)} == set()
+
+
+def test_what_holds_now_is_told_once_a_file_is_read_without_a_reload(browser: Browser, tmp_path: Path) -> None:
+    file, refused = tmp_path / "requests.jsonl", tmp_path / "notes.txt"
+    file.write_bytes(request_rows(60))
+    refused.write_text("not a trace at all")
+    with listening(tmp_path) as url, opened(browser) as (page, watched):
+        page.goto(url)
+        assert page.locator("#make").count() == 0
+        page.set_input_files("input[type=file]", file)
+        page.wait_for_selector("#make", timeout=WAIT_MS)
+        now, states = page.inner_text("[data-fresh=now]"), page.inner_text("#ups")
+        page.set_input_files("input[type=file]", refused)
+        page.wait_for_selector("#ups .msg.bad", timeout=WAIT_MS)
+        ended = page.inner_text("#ups")
+        page.click("#make")
+        page.wait_for_url("**/reports/*", timeout=WAIT_MS)
+    assert "60 requests" in now
+    assert "Nothing to show yet" not in now
+    assert "accepted 60" in states
+    assert "accepted 60" in ended
+    assert "rejected so far" not in ended
+    assert watched.complaints == []
