@@ -172,6 +172,17 @@ def test_shuffled_spans_of_all_files_give_the_same_rows(times: int, tmp_path: Pa
         assert_rows(store, all_answers())
 
 
+def test_the_way_of_large_files_gives_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingest.assemble.STAGED_BYTES", 0)  # straight into the table
+    monkeypatch.setattr("ingest.assemble.SAMPLE_BYTES", 3000)  # most lists of names come after the learning
+    spans = list(single_spans(shared("samples/otlp"))) * 2
+    random.Random(9).shuffle(spans)
+    with store_for(tmp_path) as store:
+        counts = load(store, write_lines(tmp_path / "large.jsonl", [*spans, '{"resourceSpans": [', "{}"]))
+        assert (counts.read, counts.accepted, counts.duplicate, counts.rejected) == (347, 172, 174, 1)
+        assert_rows(store, all_answers())
+
+
 MANY_SHAPED = (PART1, PART2, "semconv_agent.json", "pydantic_ai_logfire.json")
 # whether a span was told twice can only be seen where both tellings come with others
 ALONE = frozenset({"duplicate_span_ignored"})
