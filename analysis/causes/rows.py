@@ -125,7 +125,9 @@ def prepare(frame: pl.DataFrame) -> Rows:
 
     Shape: (n_requests, columns of the measured frame), any order.
     """
-    timed = frame.filter(pl.col("started_ns").is_not_null()) if "started_ns" in frame.columns else frame.clear()
+    timed = frame if "started_ns" in frame.columns else frame.clear()
+    if timed.height and timed["started_ns"].null_count():
+        timed = timed.filter(pl.col("started_ns").is_not_null())
     promoted = _promoted(timed)
     timed = timed.with_columns(dimension(name).alias(name) for name in promoted)
     dimensions = (*DIMENSIONS, *promoted)
@@ -148,7 +150,9 @@ def prepare(frame: pl.DataFrame) -> Rows:
         pl.col("status_class").is_in(FAILED).alias("failed"),
         (pl.col("status_class") == "ok").alias("ok"),
         (pl.col("status_class") == "cancelled").alias("cancelled"),
-    ).sort("at")
+    )
+    if not prepared["at"].is_sorted():  # the store gives them in this order, and a sort copies all
+        prepared = prepared.sort("at", maintain_order=True)
     prepared = prepared.with_columns(_pool(known), _uncached(absent))
     basis = "measured" if "batch_size" not in absent else None
     if basis is None and {"replica", "m_ttft"} <= set(prepared.columns) and rate >= MIN_RATE:
