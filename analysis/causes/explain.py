@@ -110,7 +110,8 @@ class Investigation:
 
     def explain(self, goal: Goal, interval: Interval) -> Explained:
         inside = population(self.scene.rows, goal, self.scene.inside)
-        normal = population(self.scene.rows, goal, self.scene.normal)
+        stages = (f"t_{stage}" for stage in goal.parts)
+        normal = population(self.scene.rows, goal, self.scene.normal, columns=("at", "ok", *stages))
         excess = None
         if goal.kind == "latency":
             excess = tail_excess(inside, normal, goal, self.settings)
@@ -122,7 +123,7 @@ class Investigation:
             found = self._capacity(goal)
         else:
             found = self._rate(goal, inside)
-        return Explained(goal, interval, inside, normal, excess, tuple(found))
+        return Explained(goal, interval, inside, normal.select("value", "bad"), excess, tuple(found))
 
     def _latency(self, goal: Goal, inside: pl.DataFrame, excess: Excess | None) -> list[Explanation]:
         leading = leading_stage(excess) if excess is not None else None
