@@ -87,7 +87,8 @@ class Investigation:
 
     @cached_property
     def normals(self) -> Normals:
-        return normals(self.scene.normal, self.scene.rows)
+        usual = self.scene.normal if self.scene.normal.height else self.scene.inside
+        return normals(usual, self.scene.rows)
 
     @cached_property
     def errors(self) -> Candidate | None:
@@ -160,6 +161,8 @@ class Investigation:
 
     def _outer(self, stage: str) -> Candidate | None:
         """An outer stage's own slice; retries show as gateway time, and their cause is where the errors are."""
+        if self.scene.basis == "none":
+            return None  # long is not slow: nothing says what is normal
         errors = self.errors
         if stage == "gateway" and errors is not None and self._retried():
             return errors
@@ -237,6 +240,8 @@ def _agreeing(entry: Explained, leader: Candidate, support: float, settings: Cau
     if not found or entry.goal.kind == "capacity":
         return entry
     top = found[0]
+    if top.stage in ENGINE and leader.stage not in ENGINE:
+        return entry  # a slow service around the model does not fill the engine
     if entry.goal.kind == "cost":
         alike = top.candidate is not None and SAME_CAUSE.get(top.candidate.id) == leader.id
         if top.candidate is None or not alike:

@@ -16,7 +16,7 @@ import polars as pl
 from analysis.causes.candidates.candidate import Candidate
 from analysis.causes.explain import Explained, Explanation, Investigation
 from analysis.causes.facts import SceneFacts
-from analysis.causes.figures import steady
+from analysis.causes.figures import known, steady
 from analysis.causes.prediction import Predictor
 from analysis.causes.rows import Rows
 from analysis.causes.segment import moves_together, within
@@ -84,8 +84,7 @@ def _chosen(explanations: Sequence[Explanation], settings: CauseSettings) -> lis
 
 
 def _rescue(entry: Explained, investigation: Investigation, settings: CauseSettings) -> Rescue | None:
-    scene = investigation.scene
-    if scene.basis == "none" or entry.goal.kind != "latency":
+    if entry.goal.kind != "latency":
         return None
     return rescue(entry.inside.filter(pl.col("bad")), entry.goal, investigation.normals, settings)
 
@@ -225,6 +224,9 @@ def _evidence(explanation: Explanation, entry: Explained, saved: Rescue | None) 
                         entry.excess.n,
                     )
                 )
+    outside = known(entry.normal["bad"].mean()) if entry.normal.height and entry.goal.kind != "cost" else None
+    if outside is not None and entry.goal.tolerated is not None and outside > entry.goal.tolerated:
+        found.append(Evidence("share of bad requests outside the incident", outside, entry.goal.tolerated, "ratio"))
     if saved is not None:
         for stage, share in saved.shares[:3]:
             if share > 0:

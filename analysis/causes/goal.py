@@ -122,7 +122,7 @@ def goals_of(judged: Sequence[ObjectiveResult], start_ns: int, end_s: float) -> 
     for result in judged:
         if result.verdict not in ("breached", "endangered"):
             continue
-        metric = leading_metric(result)
+        metric, threshold = leading_limit(result)
         found.append(
             Goal(
                 id=result.id,
@@ -131,7 +131,7 @@ def goals_of(judged: Sequence[ObjectiveResult], start_ns: int, end_s: float) -> 
                 where=tuple(sorted((name, tuple(values)) for name, values in result.where.items())),
                 statistic=result.statistic,
                 target=result.target,
-                threshold=result.threshold if isinstance(result.threshold, (int, float)) else None,
+                threshold=threshold if isinstance(threshold, (int, float)) else None,
                 per=result.per,
                 parts=PARTS.get(metric, (metric,) if metric in STAGES else STAGES),
                 windows=_windows(result, start_ns, end_s),
@@ -141,11 +141,12 @@ def goals_of(judged: Sequence[ObjectiveResult], start_ns: int, end_s: float) -> 
     return tuple(found)
 
 
-def leading_metric(result: ObjectiveResult) -> str:
-    """The metric of an objective; of a joint one, that of the clause which most requests break."""
+def leading_limit(result: ObjectiveResult) -> tuple[str, float | str | None]:
+    """Metric and limit of an objective; of a joint one, those of the clause which most requests break."""
     if not result.clauses:
-        return result.metric
-    return max(result.clauses, key=lambda clause: (clause.applicable - clause.kept, clause.metric)).metric
+        return result.metric, result.threshold
+    leading = max(result.clauses, key=lambda clause: (clause.applicable - clause.kept, clause.metric))
+    return leading.metric, leading.threshold
 
 
 def _windows(result: ObjectiveResult, start_ns: int, end_s: float) -> tuple[tuple[float, float], ...]:

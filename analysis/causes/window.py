@@ -16,6 +16,8 @@ import polars as pl
 from analysis.causes.goal import Goal
 from analysis.causes.settings import CauseSettings
 
+ACUTE = 1.6  # share of bad requests against the rest of a breach that goes on
+ACUTE_Z = 8.0  # the best of some thousand intervals passes 4 by chance
 GOES_ON = 0.2  # part of the breached windows' requests; less is the edge of the incident
 
 
@@ -65,7 +67,9 @@ def incident_intervals(
     found = []
     for start, end in runs:
         best = _scan(coarse, step, start - settings.pad_s, end + settings.pad_s)
-        if best is None or _goes_on(coarse, step, best, (start, end), goal):
+        if best is None or (
+            _goes_on(coarse, step, best, (start, end), goal) and not _acute(coarse, step, best, end - start, goal)
+        ):
             best = Interval(start, end, best.score if best is not None else 0.0)
         elif fine is not None:
             best = _refine(fine, settings.fine_s, best, settings.bin_s)
@@ -82,6 +86,20 @@ def _goes_on(series: Series, step: int, found: Interval, run: tuple[float, float
     total = totals[last] - totals[first] - (totals[right] - totals[left])
     tolerated = goal.tolerated
     return tolerated is not None and n >= GOES_ON * (counts[last] - counts[first]) and total > tolerated * n
+
+
+def _acute(series: Series, step: int, found: Interval, run: float, goal: Goal) -> bool:
+    """Whether an interval of a breach that goes on is far worse than the rest: then it has a cause of its own."""
+    counts, totals = series
+    left, right = round(found.start / step), min(round(found.end / step), len(counts) - 1)
+    inside, outside = counts[right] - counts[left], counts[-1] - (counts[right] - counts[left])
+    if goal.kind == "cost" or inside <= 0 or outside <= 0 or not 2 * step <= found.length <= run / 2:
+        return False
+    share_in = (totals[right] - totals[left]) / inside
+    share_out = (totals[-1] - (totals[right] - totals[left])) / outside
+    share = totals[-1] / counts[-1]
+    spread = math.sqrt(share * (1 - share))
+    return spread > 0 and share_in >= ACUTE * share_out and found.score / spread >= ACUTE_Z
 
 
 Series = tuple[list[float], list[float]]  # cumulated count and cumulated total, one entry more than bins

@@ -184,6 +184,24 @@ def test_an_earlier_baseline_serves_where_no_part_of_the_selection_is_unbroken()
     assert told(found, "ttft")[:3] == ("retrieval", "dependency", {"scenario": "rag"})
 
 
+TIGHT = "objectives: [{id: ttft, metric: ttft, threshold: 700ms, target: 95%, min_requests: 60}]"
+
+
+def test_a_limit_that_was_never_kept_still_has_its_worst_time_explained() -> None:
+    (first, *_) = findings(service(slow_search), TIGHT.replace("700ms", "1s"))
+    assert (first.stage, first.segment) == ("retrieval", {"scenario": "rag"})
+    assert first.window == ("2026-03-02T01:00:00Z", "2026-03-02T01:24:00Z")
+    (outside,) = [entry for entry in first.evidence if entry.figure == "share of bad requests outside the incident"]
+    assert (outside.value or 0) > 0.05  # type: ignore[operator]
+
+
+def test_a_limit_that_normal_stages_cannot_keep_is_to_be_reviewed() -> None:
+    (first,) = findings(service(), TIGHT)
+    assert first.cause is None
+    assert (first.structural_share or 0) > 0.3
+    assert [item.id for item in first.recommendations] == ["slo_review"]
+
+
 def test_an_endangered_objective_has_findings_that_say_so() -> None:
     text = """
 objectives:
