@@ -5,6 +5,7 @@ Input: paths as given. Output: files with the name to show, in order; whether ea
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from pathlib import Path
 from ingest.errors import UnreadableInput
 
 _PATTERN = set("*?[")
+LONGEST_TOLD = 200  # characters of a path that a message repeats
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ def find(paths: Sequence[str | Path], scratch: Path) -> list[Found]:
         scratch: where standard input is kept while it is read.
 
     Raises:
-        UnreadableInput: a path does not exist, or a pattern matches nothing.
+        UnreadableInput: a path is empty, does not exist or cannot be reached, or a pattern matches nothing.
     """
     found: dict[Path, Found] = {}
     for given in paths:
@@ -45,6 +47,16 @@ def find(paths: Sequence[str | Path], scratch: Path) -> list[Found]:
 
 
 def _files(given: str | Path, scratch: Path) -> Iterator[Found]:
+    told = f"{str(given)[:LONGEST_TOLD]}..." if len(str(given)) > LONGEST_TOLD else str(given)
+    if str(given) == "":
+        raise UnreadableInput('a PATH is empty. Give a file, a folder, a pattern or -; "." is this folder')
+    try:
+        yield from _existing(given, scratch, told)
+    except OSError as error:
+        raise UnreadableInput(f"{told} cannot be read: {error.strerror or error}") from error
+
+
+def _existing(given: str | Path, scratch: Path, told: str) -> Iterator[Found]:
     if str(given) == "-":
         target = scratch / "stdin.data"
         with target.open("wb") as out:
@@ -55,22 +67,29 @@ def _files(given: str | Path, scratch: Path) -> Iterator[Found]:
     if path.is_dir():
         yield from _folder(path)
     elif path.exists():
-        yield Found(path.resolve(), path.name, is_named=True)
+        yield Found(_real(path), path.name, is_named=True)
+    elif path.is_symlink():
+        raise UnreadableInput(f"{told} is a link to what does not exist, or to itself")
     elif _PATTERN & set(str(given)):
         matches = sorted(glob(str(given), recursive=True))
         if not matches:
-            raise UnreadableInput(f"no file matches {given}")
+            raise UnreadableInput(f"no file matches {told}")
         for match in matches:
             if Path(match).is_dir():
                 yield from _folder(Path(match))
             else:
-                yield Found(Path(match).resolve(), Path(match).name, is_named=False)
+                yield Found(_real(Path(match)), Path(match).name, is_named=False)
     else:
-        raise UnreadableInput(f"{given} does not exist")
+        raise UnreadableInput(f"{told} does not exist")
 
 
 def _folder(folder: Path) -> Iterator[Found]:
     for path in sorted(folder.rglob("*")):
         inner = path.relative_to(folder)
         if path.is_file() and not any(part.startswith(".") for part in inner.parts):
-            yield Found(path.resolve(), str(inner), is_named=False)
+            yield Found(_real(path), str(inner), is_named=False)
+
+
+def _real(path: Path) -> Path:
+    """The path with its links followed; a link to itself stays, and is told where it is read."""
+    return Path(os.path.realpath(path))

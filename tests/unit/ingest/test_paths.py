@@ -39,3 +39,38 @@ def test_what_is_not_there_is_an_error(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UnreadableInput, match=message):
         find([given], tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("", 'a PATH is empty. Give a file, a folder, a pattern or -; "." is this folder'),
+        ("x" * 5000, f"{'x' * 200}... cannot be read: File name too long"),
+        ("self", "self is a link to what does not exist, or to itself"),
+        ("a\0b", "a\0b does not exist"),
+    ],
+)
+def test_what_cannot_be_a_path_is_an_error_of_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "self").symlink_to("self")
+    with pytest.raises(UnreadableInput) as caught:
+        find([given], tmp_path)
+    assert caught.value.message == message
+
+
+def test_a_link_to_itself_among_the_matches_is_found_and_told_where_it_is_read(tmp_path: Path) -> None:
+    (tmp_path / "self.jsonl").symlink_to("self.jsonl")
+    (tmp_path / "x.jsonl").write_bytes(b"")
+    assert [found.name for found in find([f"{tmp_path}/*.jsonl"], tmp_path)] == ["self.jsonl", "x.jsonl"]
+
+
+def test_a_folder_that_may_not_be_entered_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_dir", denied)
+    with pytest.raises(UnreadableInput) as caught:
+        find(["d/locked/x"], tmp_path)
+    assert caught.value.message == "d/locked/x cannot be read: Permission denied"
