@@ -78,8 +78,8 @@ class Uploads:
             raise UnreadableInput("the received file is gone; send it again")
         upload = self.get(job.subject)
         self._store.put_upload({"upload_id": job.subject, "state": "reading"})
-        options = self._options(job.parameters)
         try:
+            options = self._options(job.parameters)
             receipt = load(
                 path,
                 self._store,
@@ -92,6 +92,7 @@ class Uploads:
         except Exception as error:
             why = error.message if isinstance(error, ServiceError) else "the server met an error; its log has more"
             self._finish(job.subject, "failed", why)
+            path.unlink(missing_ok=True)  # a failure is final: whoever sent it may send it again
             raise
         if receipt.state == "cancelled":
             raise Cancelled

@@ -19,7 +19,9 @@ from api.problems import Refused
 from api.routes.asking import After, Inside, Limit, answer, page_key, read_key
 from api.uploads import READING, upload_view
 from ingest.errors import REJECT_REASONS
+from ingest.formats.catalog import FORMATS
 from ingest.mapping import LEAST_RATE, parse_mapping
+from ingest.sniff import named
 from ingest.store import lists
 
 router = APIRouter(prefix="/api/v1/uploads", tags=["uploads"])
@@ -36,7 +38,9 @@ def load_parameters(
     attributes: Annotated[str, Query(pattern="^(all|mapped)$", description="keep unmapped attributes")] = "all",
     mapping: Annotated[str | None, Query(description="text of a mapping.yaml; default that of the server")] = None,
 ) -> dict[str, Any]:
-    """How a file is to be read; a mapping that breaks a rule is refused before the file is taken."""
+    """How a file is to be read; an unknown format or a mapping that breaks a rule is refused before the file is taken."""
+    if format is not None:
+        named(FORMATS, format)
     if mapping is not None:
         parse_mapping(mapping)
     return {"format": format, "sampling_rate": sampling_rate, "attributes": attributes, "mapping": mapping}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from api import uploads
 from tests.support.server import client, put, receipt, request_rows
 
 GOOD = request_rows(50)
@@ -114,9 +115,22 @@ def test_a_file_that_is_no_trace_fails_with_a_reason_and_leaves_nothing(tmp_path
     with client(tmp_path) as service:
         done = put(service, "photo.png", b"\x89PNG\r\n\x1a\n" + bytes(100))
         rows = service.get("/readyz").json()["rows"]
+        left = list((tmp_path / "store.duckdb.spool" / "uploads").iterdir())
+    assert left == []
     assert done["state"] in ("failed", "skipped")
     assert done["message"]
     assert rows["requests"] == 0
+
+
+def test_a_file_whose_reading_breaks_off_is_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("a fault of the store")
+
+    monkeypatch.setattr(uploads, "load", breaks)
+    with client(tmp_path) as service:
+        done = put(service, "a.jsonl", GOOD)
+        left = list((tmp_path / "store.duckdb.spool" / "uploads").iterdir())
+    assert (done["state"], left) == ("failed", [])
 
 
 def test_a_file_above_the_limit_is_refused_with_and_without_a_length(tmp_path: Path) -> None:
@@ -138,6 +152,8 @@ def test_a_file_above_the_limit_is_refused_with_and_without_a_length(tmp_path: P
         ("GET", "/api/v1/uploads?after=nonsense", 422, "invalid_key"),
         ("GET", "/api/v1/uploads?limit=0", 422, "invalid_parameter"),
         ("PUT", "/api/v1/uploads/a.jsonl?sampling_rate=2", 422, "invalid_parameter"),
+        ("PUT", "/api/v1/uploads/a.jsonl?sampling_rate=1e-300", 422, "invalid_parameter"),
+        ("PUT", "/api/v1/uploads/a.jsonl?format=nonsense", 422, "config"),
         ("PATCH", "/api/v1/uploads/a.jsonl", 405, "wrong_method"),
         ("GET", "/api/v1/nothing", 404, "no_such_route"),
     ],
