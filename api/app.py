@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 
 from api.house import open_house
 from api.keys import KeyRing, keys_file
-from api.middleware import BodyLimit, Keys, RateLimit, SameSite, SecurityHeaders
+from api.middleware import BodyLimit, Heads, Keys, RateLimit, SameSite, SecurityHeaders
 from api.problems import MEDIA_TYPE, Refused, problem, problem_of, status_of
 from api.routes import (
     costs,
@@ -87,6 +87,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(Exception, _unexpected)
+    app.add_middleware(Heads)
     app.add_middleware(BodyLimit, limit_of=lambda path: _limit(settings, path))
     app.add_middleware(RateLimit, per_s=settings.requests_per_second)
     app.add_middleware(Keys, ring=KeyRing(keys_file(settings.store)))

@@ -64,6 +64,23 @@ class SecurityHeaders:
         await self._app(scope, receive, send_with_headers if scope["type"] == "http" else send)
 
 
+class Heads:
+    """Answers HEAD like GET, without the body; a stream of events, which has no end, is left alone."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "HEAD" or scope["path"].endswith("/events"):
+            await self._app(scope, receive, send)
+            return
+
+        async def send_head(message: Message) -> None:
+            await send(message | {"body": b""} if message["type"] == "http.response.body" else message)
+
+        await self._app(scope | {"method": "GET"}, receive, send_head)
+
+
 class SameSite:
     """Refuses what another site's page sends through the reader's browser.
 

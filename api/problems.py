@@ -29,6 +29,7 @@ EXIT_BREACHED = 3  # with --fail-on-breach
 EXIT_REJECTED = 4  # with --strict
 
 TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}  # RFC 9110; older libraries have other words
+LONGEST_DETAIL, LONGEST_PLACE = 4000, 200  # characters of a sentence, and of the address or the id that it is about
 MEDIA_TYPE = "application/problem+json"
 
 
@@ -81,12 +82,17 @@ def problem(
         "type": f"urn:tailwise:problem:{code}",
         "title": TITLES.get(status) or HTTPStatus(status).phrase,
         "status": status,
-        "detail": detail,
+        "detail": _short(detail, LONGEST_DETAIL if status != HTTPStatus.NOT_FOUND else LONGEST_PLACE + 100),
         "code": code,
         "hint": hint,
-        "instance": instance,
+        "instance": _short(instance, LONGEST_PLACE) if instance is not None else None,
     }
     return {key: value for key, value in members.items() if value is not None}
+
+
+def _short(text: str, longest: int) -> str:
+    """Text of a client is not repeated without end."""
+    return text if len(text) <= longest else f"{text[:longest]}..."
 
 
 def problem_of(error: ServiceError, instance: str | None = None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 from fastapi import FastAPI, Request
 from fastapi.testclient import TestClient
 
-from api.middleware import BodyLimit, RateLimit, SameSite, SecurityHeaders
+from api.middleware import BodyLimit, Heads, RateLimit, SameSite, SecurityHeaders
 
 
 class Clock:
@@ -98,3 +98,18 @@ def test_every_answer_carries_the_headers_of_safety() -> None:
         "cache-control": "no-store",
     }
     assert headers["content-security-policy"].startswith("default-src 'none'")
+
+
+def test_a_head_is_that_of_a_get_without_its_body() -> None:
+    app = FastAPI()
+
+    @app.get("/page")
+    async def page() -> str:
+        return "text"
+
+    app.add_middleware(Heads)
+    client = TestClient(app)
+    got, head, missing = client.get("/page"), client.head("/page"), client.head("/absent")
+    assert (head.status_code, head.content, dict(head.headers)) == (200, b"", dict(got.headers))
+    assert (missing.status_code, missing.content) == (404, b"")
+    assert client.head("/page/events").status_code == 404

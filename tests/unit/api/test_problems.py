@@ -52,3 +52,9 @@ def test_a_problem_carries_what_the_standard_asks_for_and_our_code_and_hint() ->
 
 def test_members_without_a_value_are_left_out() -> None:
     assert set(problem_of(NotFound("no such thing"))) == {"type", "title", "status", "detail", "code"}
+
+
+def test_an_address_that_goes_on_and_on_is_cut() -> None:
+    told = problem_of(NotFound(f'no upload has the id "{"x" * 9000}"'), "/" + "x" * 9000)
+    assert (told["instance"], len(told["detail"])) == ("/" + "x" * 199 + "...", 303)
+    assert len(problem_of(ConfigError("x" * 9000))["detail"]) == 4003
