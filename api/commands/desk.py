@@ -5,6 +5,7 @@ Input: options. Output: a Desk that loads, answers and prices; the commands do n
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
@@ -23,7 +24,7 @@ from api.question import Books, Question
 from api.service import Service
 from api.settings import Settings
 from ingest.bills import Bill
-from ingest.errors import ConfigError, InputError
+from ingest.errors import ConfigError, InputError, UnreadableInput
 from ingest.load import load_paths
 from ingest.paths import find
 from ingest.receipts import LoadOptions, Receipt
@@ -103,6 +104,7 @@ def open_desk(reading: Reading, compare_with: Sequence[str] = ()) -> Iterator[Op
 
             desk: Desk = stack.enter_context(RemoteDesk.open(reading.server, reading.mapping, reading.key))
         else:
+            _check_store(reading)
             store = stack.enter_context(_open_store(reading.store, reading.paths or (), settings))
             baseline = None
             if compare_with:
@@ -133,6 +135,16 @@ def question_of(asking: Asking) -> Question:
     return asking.question(shlex.join(["tailwise", *sys.argv[1:]]))
 
 
+def _check_store(reading: Reading) -> None:
+    """A command that loads nothing makes no store: an empty answer would hide a mistyped name.
+
+    Raises:
+        UnreadableInput: there is none under that name.
+    """
+    if reading.store is not None and not reading.paths and not os.path.exists(reading.store):
+        raise UnreadableInput(f"there is no store {reading.store}", hint="tailwise ingest PATH --store FILE makes one")
+
+
 def _open_store(path: Path | None, paths: Sequence[str], settings: Settings) -> AbstractContextManager[Store]:
     return Store.open(path, StoreSettings(folders_of(paths), settings.threads, settings.memory_limit))
 
@@ -144,8 +156,9 @@ def folders_of(paths: Sequence[str]) -> tuple[Path, ...]:
         UnreadableInput: a path does not exist, or a pattern matches nothing.
     """
     named = [path for path in paths if path != "-"]
+    files = find(named, Path())
     folders = {Path(path).resolve(): None for path in named if Path(path).is_dir()}
-    for file in find(named, Path()):
+    for file in files:
         if not any(file.path.is_relative_to(folder) for folder in folders):
             folders[file.path.parent] = None
     return tuple(folders)

@@ -120,6 +120,21 @@ def test_rejected_rows_end_with_4_only_where_that_was_asked_for(ask: Ask, folder
     assert "  line 61: the last line ends in the middle" in plain.stderr
 
 
+@pytest.mark.parametrize("command", ["report", "costs", "diagnose"])
+def test_a_store_that_is_not_there_is_told_and_not_made(ask: Ask, folder: Path, command: str) -> None:
+    ran = ask(command, "--store", "typo.duckdb")
+    assert (ran.returncode, "there is no store typo.duckdb" in ran.stderr, (folder / "typo.duckdb").exists()) == (
+        1,
+        True,
+        False,
+    )
+
+
+def test_a_dimension_named_twice_counts_once(ask: Ask, folder: Path) -> None:
+    twice, once = (ask("costs", str(folder / "requests.jsonl"), "--by", by) for by in ("user,user", "user"))
+    assert (twice.returncode, twice.stdout) == (0, once.stdout)
+
+
 def test_a_store_keeps_requests_between_commands_and_loading_twice_changes_nothing(ask: Ask, folder: Path) -> None:
     first = ask("ingest", "requests.jsonl", "--store", "s.duckdb")
     second = ask("ingest", "requests.jsonl", "--store", "s.duckdb")
