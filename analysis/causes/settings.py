@@ -45,7 +45,6 @@ class CauseSettings:
     gone: float = 0.2  # requests of a replica against those expected
     min_expected: float = 20.0
     seats: float = 0.75  # batch of waiting requests against the normal P99 batch
-    memory_full: float = 0.9  # KV usage from which memory is the limit (KB-03)
-    memory_free: float = 0.7  # and below which it is not (KB-02)
+    memory_free: float = 0.7  # KV usage below which memory is not the limit (KB-02)
     cold_share: float = 0.005
     max_findings: int = 3  # ranks per objective

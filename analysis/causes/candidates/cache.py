@@ -52,7 +52,6 @@ def candidates(scene: Scene, work: Offered, settings: CauseSettings) -> list[Can
                 Evidence("tokens that lost their cache", expected - cached, 0.0, "tokens"),
             ),
             facts={"cache_kept": kept, "cached_ratio": _ratio(part) or 0.0},
-            prefers=("prefill", "queue"),
         )
     ]
 

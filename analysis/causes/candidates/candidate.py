@@ -33,7 +33,6 @@ class Candidate:
     direct: tuple[tuple[str, str], ...] | None = None
     direct_multiplier: float = 1.0
     facts: Mapping[str, float | str] = field(default_factory=dict)
-    prefers: tuple[str, ...] = ()  # stages this change shows in, where several grew alike
     active: tuple[float, float] | None = None  # its own time where it is known, in seconds from the first request
 
     def score(self, judged: pl.DataFrame) -> float:

@@ -51,6 +51,5 @@ def candidates(scene: Scene, settings: CauseSettings) -> list[Candidate]:
             direct=(("cold_start", "true"),),
             direct_multiplier=4.0,
             facts={"cold_share": share},
-            prefers=("queue",),
         )
     ]

@@ -88,5 +88,4 @@ def _shrunk(scene: Scene, small: pl.DataFrame, table: pl.DataFrame, met: float) 
             Evidence("median KV usage met by those that waited", met, None, "ratio"),
         ),
         facts={"memory_ratio": ratio},
-        prefers=("queue",),
     )

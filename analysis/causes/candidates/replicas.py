@@ -95,7 +95,6 @@ def _down(scene: Scene) -> list[Candidate]:
                     ),
                 ),
                 facts={"replicas_missing": float(gone.height), "replicas_of_pool": float(peers.height)},
-                prefers=("queue",),
             )
         )
     return found
@@ -168,7 +167,6 @@ def _gone(
         says=f"{len(names)} of {peers.height} replicas of {pool.replace('|', ' in ')} served nothing ({named(names)})",
         evidence=tuple(evidence),
         facts={"replicas_missing": float(len(names)), "replicas_of_pool": float(peers.height)},
-        prefers=("queue",),
         active=(min(start for start, _ in times), max(end for _, end in times)),
     )
 

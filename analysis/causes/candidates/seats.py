@@ -84,5 +84,4 @@ def _limit(
             "batch_usual": float(usual_batch),
             "kv_usage": memory if memory is not None else -1.0,
         },
-        prefers=("queue",),
     )

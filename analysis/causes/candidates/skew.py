@@ -61,5 +61,4 @@ def _skewed(pool: str, name: str, share: float, usual: float, n: int) -> Candida
         direct=(("replica", name),),
         direct_multiplier=share / usual,
         facts={"skew": share / usual},
-        prefers=("queue",),
     )

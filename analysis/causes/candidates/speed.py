@@ -158,7 +158,6 @@ def _replica(name: str, ratio: float, n: int, members: pl.DataFrame) -> Candidat
         direct=(("replica", name),),
         direct_multiplier=ratio,
         facts={"slow_ratio": ratio, "slow_replicas": 1.0, "replicas_of_pool": _pool_size(name, members)},
-        prefers=("decode", "prefill"),
     )
 
 
@@ -193,7 +192,6 @@ def _group(
             "slow_replicas": float(len(sick)),
             **({"prefill_speed_ratio": prefill} if prefill else {}),
         },
-        prefers=("decode", "prefill"),
     )
 
 
@@ -222,5 +220,4 @@ def _pools(scene: Scene, sick: list[tuple[str, float, int]]) -> Candidate:
         says=f"{pool} takes {ratio:.1f} times as long per token at an equal batch",
         evidence=(Evidence("time per token at equal batch against its own normal", ratio, 1.0, "ratio", n),),
         facts={"slow_ratio": ratio},
-        prefers=("decode", "prefill"),
     )

@@ -69,7 +69,6 @@ def candidates(scene: Scene, settings: CauseSettings) -> list[Candidate]:
             direct=found.pairs,
             direct_multiplier=p95 / max(p95_before, 1e-9),
             facts={"itl_growth": p95 / max(p95_before, 1e-9)},
-            prefers=("decode",),
         )
     ]
 

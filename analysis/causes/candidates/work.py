@@ -316,7 +316,6 @@ def _segment_candidate(scene: Scene, work: Offered, own: Own) -> Candidate | Non
         direct=segment if segment and leading in ("input", "output") else None,
         direct_multiplier=max(factor, 1.0) if leading in ("input", "output") else 1.0,
         facts={f"{leading}_growth": factor, "growth_factor": leading, "work_growth": grown},
-        prefers={"input": ("prefill", "queue"), "output": ("decode",)}.get(leading, ("queue",)),
     )
 
 
