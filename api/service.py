@@ -30,7 +30,7 @@ from analysis.reconcile import reconcile
 from analysis.result import AnalysisResult, Costs, Finding, ObjectiveResult, Reconciliation, SelectionRecord
 from api.finance import source_hash
 from api.keeper import Keeper
-from api.question import Books, Question, check_dimensions
+from api.question import Books, Question, check_dimensions, check_text
 from ingest.bills import Bill
 from ingest.errors import ConfigError, NotFound, StateError
 from ingest.selection import DIMENSIONS, Selection, to_ns
@@ -120,9 +120,14 @@ class Service:
         return read
 
     def keep_text(self, name: str, text: str | None) -> Path | None:
-        """A file with that text, for readers that take files; gone when the store is closed."""
+        """A file with that text, for readers that take files; gone when the store is closed.
+
+        Raises:
+            ConfigError: it has characters that are none.
+        """
         if text is None:
             return None
+        check_text(name, text)
         folder = self.store.scratch / "books" / hashlib.sha256(text.encode()).hexdigest()
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / name

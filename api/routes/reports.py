@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.pages import page_policy
 from api.pdf import print_pdf
-from api.question import Books, Question, parse_where
+from api.question import Books, Question, check_text, parse_where
 from api.routes.asking import After, Inside, Limit, answer, page_key, read_key
 from ingest.errors import NotFound
 from ingest.selection import to_iso
@@ -94,6 +94,7 @@ def reports_page() -> Response:
 
 def _question(house: Inside, ask: Ask) -> Question:
     keep = house.service.keep_text
+    check_text("command", ask.command or "")
     books = Books(
         keep("objectives.yaml", ask.objectives), keep("prices.yaml", ask.prices), keep("fleet.yaml", ask.fleet)
     )

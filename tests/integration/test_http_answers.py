@@ -87,6 +87,29 @@ def test_what_cannot_be_broken_down_is_a_problem(service: TestClient, asked: str
     assert (said.status_code, said.headers["content-type"]) == (422, "application/problem+json")
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("week", '"\\ud800"'),
+        ("timezone", '"\\ud800"'),
+        ("command", '"\\ud800"'),
+        ("where", '["model=\\ud800"]'),
+        ("objectives", '"\\ud800"'),
+        ("prices", '"\\ud800"'),
+        ("fleet", '"' + "[" * 3000 + '"'),
+    ],
+)
+def test_a_body_whose_texts_are_none_is_a_problem(service: TestClient, name: str, value: str) -> None:
+    headers = {"content-type": "application/json"}
+    said = service.post("/api/v1/result", content=f'{{"{name}": {value}}}', headers=headers)
+    assert (said.status_code, said.json()["code"]) == (422, "config")
+
+
+@pytest.mark.parametrize("address", ["/", "/healthz", "/readyz", "/metrics", "/api/v1/summary"])
+def test_a_head_is_answered_like_a_get(service: TestClient, address: str) -> None:
+    assert (service.head(address).status_code, service.head(address).content) == (200, b"")
+
+
 def test_objectives_that_are_put_judge_from_then_on_and_after_a_restart(service: TestClient, tmp_path: Path) -> None:
     before = [row["id"] for row in service.get("/api/v1/objectives").json()["objectives"]]
     said = service.put("/api/v1/objectives", content=OBJECTIVES)

@@ -75,8 +75,8 @@ def test_what_is_no_such_body_is_refused(encoding: str, packed: bytes, status: i
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "zstd"])
 def test_a_body_of_several_blocks_and_parts_is_whole(encoding: str) -> None:
     noise = random.Random(7).randbytes(300_000) + bytes(5_000_000)
-    pack = {"gzip": gzip.compress, "deflate": zlib.compress, "zstd": zstd.compress}[encoding]
-    assert unpack(pack(noise), encoding, 6_000_000) == noise
+    packed = {"gzip": gzip.compress(noise), "deflate": zlib.compress(noise), "zstd": zstd.compress(noise)}
+    assert unpack(packed[encoding], encoding, 6_000_000) == noise
 
 
 @pytest.mark.parametrize(
