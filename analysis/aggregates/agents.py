@@ -1,7 +1,8 @@
 """Agents and quality: steps of a request and what they cost beside their work; quality beside cost and latency.
 
 Input: a measured frame. Output: AgentFigures over requests with status ok that have several model calls or a tool
-step; QualityLine per model where a source carries a score. A step is a model call or a tool call.
+step; QualityLine per model where a source carries a score. A step is a model call or a tool call; where a source
+does not tell one of the two, how many steps there were is not known, and neither is the overhead of one.
 Source: each step of an agent pays gateway, retrieval and post-processing again, and they add up.
 """
 
@@ -22,7 +23,7 @@ def agent_figures(frame: pl.DataFrame) -> AgentFigures | None:
     several = frame.select("status_class", "model_calls", "tool_steps", "overhead", "e2e").filter(OK & (_STEPS > 1))
     if several.is_empty():
         return None
-    each = pl.col("overhead") / _STEPS
+    each = pl.col("overhead") / (pl.col("model_calls") + pl.col("tool_steps"))
     row = several.select(
         exact_mean(pl.col("model_calls")).alias("calls_mean"),
         quantile_expr("model_calls", 0.95).alias("calls_p95"),

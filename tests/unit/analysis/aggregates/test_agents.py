@@ -21,11 +21,17 @@ def test_overhead_is_told_per_step_and_added_up() -> None:
         calls_p95=3.0,
         tool_steps_mean=2.0,
         overhead_per_step_p50=0.2,
-        overhead_per_step_p95=1.5,
+        overhead_per_step_p95=0.2,
         overhead_p50=1.0,
         overhead_p95=3.0,
         overhead_share=0.2,
     )
+
+
+def test_where_tool_steps_are_not_told_the_overhead_of_a_step_is_not_known() -> None:
+    found = agent_figures(measure(frame([request(1, e2e_ms=10_000, decode_ms=9000, llm_calls=3, tool_calls=None)])))
+    assert found is not None
+    assert (found.overhead_per_step_p50, found.overhead_per_step_p95, found.overhead_p50) == (None, None, 1.0)
 
 
 def test_without_agents_there_are_no_figures() -> None:
