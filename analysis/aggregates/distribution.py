@@ -137,5 +137,7 @@ def _note(ok: pl.DataFrame, n: int, metric: Metric, too_few: list[str]) -> str |
         parts.append("measured by " + ", ".join(f"{name or 'unknown basis'}: {count}" for name, count in counts))
     if metric.id in ("ttft", "e2e"):
         counts = known.group_by("vantage").len().sort("vantage", nulls_last=True).rows()
-        parts.append("measured at " + ", ".join(f"{name or 'unknown point'}: {count}" for name, count in counts))
+        told = [f"{name}: {count}" for name, count in counts if name is not None]
+        parts += [f"measured at {', '.join(told)}"] if told else []
+        parts += [f"where it was measured is not known: {count}" for name, count in counts if name is None]
     return "; ".join(parts) or None

@@ -58,7 +58,7 @@ def requests_needed(item: Objective, verdict: str, worst: WindowVerdict | None) 
 
 def sentence(item: Objective, verdict: str, counts: dict[str, Any], judged: int, breached: int) -> str:
     if verdict == UNKNOWN:
-        return f"No request has the figure {item.metric}." if counts["n_all"] else "No request matches."
+        return f"No request has {_figures(item)}." if counts["n_all"] else "No request matches."
     if verdict == "too_few":
         where = (
             "No window has" if item.window_s is not None or item.per is not None else f"{counts['n']:,} are fewer than"
@@ -72,6 +72,12 @@ def sentence(item: Objective, verdict: str, counts: dict[str, Any], judged: int,
     if not parts:
         parts.append(f"Judged over {counts['n']:,} requests.")
     return " ".join(parts)
+
+
+def _figures(item: Objective) -> str:
+    """What a request must tell; of a joint objective what its clauses measure."""
+    names = [condition.metric.id for condition in item.conditions] if item.metric == JOINT else [item.metric]
+    return f"the figure{'s' if len(names) > 1 else ''} {' and '.join(names)}"
 
 
 def threshold_of(item: Objective) -> float | str | None:

@@ -79,6 +79,12 @@ def test_a_figure_that_no_request_has_is_unknown_whatever_failed() -> None:
     assert found.says == "No request has the figure ttft."
 
 
+def test_a_joint_objective_names_the_figures_that_no_request_has() -> None:
+    rows = [request(i, e2e_ms=100) for i in range(100)]
+    joint = "target: 95%, all_of: [{metric: ttft, threshold: 2s}, {metric: tpot, threshold: 50ms}]"
+    assert result(joint, rows).says == "No request has the figures ttft and tpot."
+
+
 def test_a_total_outage_is_a_breach_and_no_unknown() -> None:
     rows = [request(i, status="error") for i in range(100)]
     assert result("metric: ttft, threshold: 2s, target: 95%", rows).verdict == "breached"

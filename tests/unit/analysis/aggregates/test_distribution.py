@@ -29,7 +29,7 @@ def test_percentiles_of_eight_requests_are_requests_that_occurred() -> None:
         intervals={"p50": (7.8, 39.7), "p95": None, "p99": None},
         success_share=1.0,
         too_few=["p95", "p99"],
-        note="n = 8 is too small for P95 and P99 (needed: P95 72, P99 368); measured at unknown point: 8",
+        note="n = 8 is too small for P95 and P99 (needed: P95 72, P99 368); where it was measured is not known: 8",
         curve=[
             (7.8, 0.125),
             (12.5, 0.25),
