@@ -73,7 +73,7 @@ class QualityCheck:
 
 @dataclass(frozen=True)
 class DataQuality:
-    grade: str
+    grade: str | None  # of no requests there is none
     read: int
     accepted: int
     duplicate: int

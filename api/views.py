@@ -23,6 +23,7 @@ from ingest.errors import NotFound
 from ingest.schema import NS_PER_S, STAGES
 from ingest.selection import Selection, to_iso
 from ingest.store import lists
+from reports.view.labels import is_spent
 from reports.view.service import (
     CallItem,
     HomeView,
@@ -60,6 +61,8 @@ class _Figures(msgspec.Struct):
 
     requests_per_second: float | None = None
     cost_usd: str | None = None
+    requests: int = 0
+    unpriced_requests: int = 0
     grade: str | None = None
 
 
@@ -107,9 +110,13 @@ def report_item(house: House, row: dict[str, Any]) -> ReportItem:
         breached=verdicts.count("breached"),
         objectives=len(verdicts),
         goodput_per_second=brief.goodput.requests_per_second if brief else None,
-        cost_usd=brief.summary.cost_usd if brief else None,
+        cost_usd=_spent(brief.summary) if brief else None,
         grade=brief.data_quality.grade if brief else None,
     )
+
+
+def _spent(summary: _Figures) -> str | None:
+    return summary.cost_usd if is_spent(summary.cost_usd, summary.unpriced_requests, summary.requests) else None
 
 
 def request_view(house: House, request_id: str) -> RequestView:

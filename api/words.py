@@ -14,7 +14,7 @@ from ingest.errors import REJECT_REASONS
 from ingest.receipts import Inspection, Receipt
 from reports import text
 from reports.text import Text
-from reports.view.labels import objective_rule
+from reports.view.labels import has_price, is_spent, objective_rule
 
 WIDTH = 80
 LABEL = 12
@@ -87,20 +87,30 @@ def head_lines(result: AnalysisResult) -> list[str]:
     summary = result.summary
     sampled = summary.requests_estimated > summary.requests
     of = f" (a sample of {text.short_count(summary.requests_estimated)})" if sampled else ""
+    if not summary.requests:
+        return _nothing_lines(result)
     said = [f"{text.count(summary.requests)} requests{of}"]
     if summary.output_tokens is not None:
         said.append(
             f"{text.compact(summary.input_tokens)} input and {text.compact(summary.output_tokens)} output tokens"
         )
-    if summary.cost_usd is not None:
+    if is_spent(summary.cost_usd, summary.unpriced_requests, summary.requests):
         said.append(f"{text.dollars(summary.cost_usd)}")
+    if summary.unpriced_requests:
+        said.append(f"{text.count(summary.unpriced_requests)} unpriced")
     if result.goodput.ratio is not None:
         said.append(f"{text.share(result.goodput.ratio)} good")
-    said.append(f"data quality {result.data_quality.grade}")
-    lines = [*_wrapped(result.selection.title, ""), *_wrapped(", ".join(said), "")]
-    if not summary.requests:
-        lines += [line for note in result.notes for line in _wrapped(note, "")]
-    return lines
+    said.append(f"data quality {result.data_quality.grade or text.UNKNOWN}")
+    return [*_wrapped(result.selection.title, ""), *_wrapped(", ".join(said), "")]
+
+
+def _nothing_lines(result: AnalysisResult) -> list[str]:
+    """The head of a result without requests: no figure, and no grade."""
+    nothing = "nothing was read" if not result.data_quality.read else "none of what was read lies in this selection"
+    if result.data_quality.read and result.data_quality.read == result.data_quality.rejected:
+        nothing = "every row was rejected"
+    said = f"no requests: {nothing}"
+    return [line for told in (result.selection.title, said, *result.notes) for line in _wrapped(told, "")]
 
 
 def verdict_lines(result: AnalysisResult) -> list[str]:
@@ -121,8 +131,10 @@ def verdict_lines(result: AnalysisResult) -> list[str]:
 
 
 def _promised(row: ObjectiveResult, said: Text) -> str:
-    """What the objective asks, and how it stands; a title that says neither more nor less is left out."""
-    return f"{objective_rule(said, row)}. {row.says}"
+    """What the objective asks, how it stands, and whether more requests may turn that."""
+    surety = {True: " The verdict is sure.", False: " The verdict is within noise.", None: ""}[row.sure]
+    told = surety if row.verdict in ("breached", "met") else ""
+    return f"{objective_rule(said, row)}. {row.says}{told}"
 
 
 def diagnosis_lines(
@@ -172,12 +184,16 @@ def cost_lines(costs: Costs) -> list[str]:
             text.count(row.input_tokens),
             text.count(row.cached_input_tokens),
             text.count(row.output_tokens),
-            _amount(row.cost_usd, to_the_cent=to_the_cent),
+            _amount(
+                row.cost_usd if is_spent(row.cost_usd, row.unpriced_requests, row.requests) else None,
+                to_the_cent=to_the_cent,
+            ),
         ]
         for row in costs.rows
     ]
     lines = [*table_lines(header, rows, figures=5), ""]
-    lines.extend(_wrapped(f"total {_amount(costs.total_usd, to_the_cent=to_the_cent)} USD", ""))
+    whole = _amount(costs.total_usd if has_price(costs) else None, to_the_cent=to_the_cent)
+    lines.extend(_wrapped(f"total {whole} USD", ""))
     for name, amount in (("wasted", costs.wasted_usd), ("idle", costs.idle_usd), ("self-hosted", costs.gpu_usd)):
         if amount is not None:
             lines.append(f"{name} {_amount(amount, to_the_cent=to_the_cent)} USD")

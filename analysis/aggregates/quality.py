@@ -110,7 +110,7 @@ def data_quality(
     late = straddlers(frame, end_ns)
     weights = frame.get_column("weight")
     return DataQuality(
-        grade=max((check.grade for check in checks), default="A"),
+        grade=None if frame.is_empty() else max((check.grade for check in checks), default="A"),
         read=sums["read"],
         accepted=sums["accepted"],
         duplicate=sums["duplicate"],

@@ -35,7 +35,7 @@ from reports.view.blocks import (
     row,
     text_cell,
 )
-from reports.view.labels import has_price, value_cell
+from reports.view.labels import has_price, is_spent, value_cell
 
 TOP = 20  # rows of one table; the rest is one line, so that the table adds up
 CUBES = ("scenario", "model", "tenant", "user")
@@ -54,7 +54,15 @@ def costs_part(result: AnalysisResult, text: Text) -> Part:
     title = text.say("10. Cost")
     costs = result.costs
     if not has_price(costs):
-        says = text.say("No request has a price: log tokens and the model, and give prices with --prices prices.yaml.")
+        says = (
+            text.say(
+                "Most requests have no price, and nothing is told as spent: give prices with --prices prices.yaml."
+            )
+            if costs.priced_share
+            else text.say(
+                "No request has a price: log tokens and the model, and give prices with --prices prices.yaml."
+            )
+        )
         return Part("p10", title, title, "", (Message(plain(says)), *_unpriced(costs, text), *_cubes(costs, text)))
     lead = text.say("Prices: {book}. Retries count; sums are divided by the sampling rate.", book=costs.price_book)
     blocks: list[Block] = [_heads(result, text)]
@@ -254,7 +262,8 @@ def _figures(head: Cell, group: list[CostRow], text: Text) -> Row:
     inputs = _total([cost.input_tokens for cost in group])
     cached = _total([cost.cached_input_tokens for cost in group])
     unpriced = sum(cost.unpriced_requests for cost in group)
-    usd = _money([cost.cost_usd for cost in group]) if unpriced < requests else None  # of none is not known, not zero
+    usd = _money([cost.cost_usd for cost in group]) if unpriced < requests else None
+    usd = usd if is_spent(None if usd is None else str(usd), unpriced, requests) else None  # not known is not zero
     good = _total([cost.good_requests for cost in group])
     per_thousand = words.number(usd / good * 1000) if usd is not None and good else words.UNKNOWN
     return Row(

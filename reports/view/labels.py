@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from analysis.result import AnalysisResult, Change, Costs, ObjectiveResult
 from reports.charts import theme
-from reports.text import UNKNOWN, Text, count, limit, metric_name, move, target_share
+from reports.text import UNKNOWN, Text, count, decimal, limit, metric_name, move, target_share
 from reports.text import change as words_of_change
 from reports.view.blocks import Badge, Cell, Piece, Swatch
 
@@ -20,6 +20,7 @@ VERDICTS = ("breached", "endangered", "met", "too_few", "unknown")  # the worst 
 MIN_CELL = 30  # requests below which a cell of the grid is hatched: the least that an objective is judged on
 
 
+BARE = re.compile(r"[-+]?[\d.,]+(e[-+]?\d+)?|true|false|yes|no|null", re.IGNORECASE)
 WEEK_S = 7 * 86_400
 
 
@@ -97,7 +98,7 @@ def objective_label(text: Text, objective: ObjectiveResult) -> str:
         return objective.title
     if len(objective.clauses) > 1:
         return objective.id
-    where = ", ".join(value for values in objective.where.values() for value in values)
+    where = where_words(objective)
     return text.say("{rule} for {where}", rule=asked(objective), where=where) if where else asked(objective)
 
 
@@ -106,8 +107,17 @@ def objective_rule(text: Text, objective: ObjectiveResult) -> str:
     rule = asked(objective)
     if objective.target is not None and objective.metric not in RAISED:
         rule = text.say("{rule} for {target}", rule=rule, target=target_share(objective.target))
-    where = ", ".join(value for values in objective.where.values() for value in values)
+    where = where_words(objective)
     return f"{rule} · {where}" if where else rule
+
+
+def where_words(objective: ObjectiveResult) -> str:
+    """The values that it is about; one that says nothing by itself, as 1 or true, with its dimension."""
+    return ", ".join(
+        value if BARE.fullmatch(value) is None else f"{name} = {value}"
+        for name, values in objective.where.items()
+        for value in values
+    )
 
 
 def value_cell(value: str | None, text: Text) -> Cell:
@@ -169,8 +179,15 @@ def address(kind: str, name: str) -> str:
 
 
 def has_price(costs: Costs) -> bool:
-    """Whether any request has a price; a total of nothing is not known, and not zero."""
-    return costs.total_usd is not None and costs.priced_share != 0
+    """Whether the total says anything; nothing spent while most requests have no price is not known, and not zero."""
+    share = costs.priced_share
+    return costs.total_usd is not None and share != 0 and (share is None or is_spent(costs.total_usd, 1 - share, 1))
+
+
+def is_spent(usd: str | None, unpriced: float, requests: float) -> bool:
+    """Whether a sum of money is a figure: not of nothing, and not zero while most of its requests have no price."""
+    amount = decimal(usd)
+    return amount is not None and (amount != 0 or unpriced * 2 <= requests)
 
 
 def day_of(text: Text, instant: str) -> date:

@@ -35,7 +35,7 @@ DERIVED = frozenset(
 
 def quality_part(result: AnalysisResult, text: Text) -> Part:
     quality = result.data_quality
-    title = text.say("12. Data quality: {grade}", grade=quality.grade)
+    title = text.say("12. Data quality: {grade}", grade=quality.grade or words.UNKNOWN)
     lead = text.say(
         "Read {read} = accepted {accepted} + duplicate {duplicate} + rejected {rejected}.",
         read=words.count(quality.read), accepted=words.count(quality.accepted),

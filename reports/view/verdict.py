@@ -332,8 +332,11 @@ def _spend(result: AnalysisResult, text: Text) -> Head:
     costs = result.costs
     if not has_price(costs):
         missing = costs.unpriced_requests or result.summary.unpriced_requests
+        priced = round((costs.priced_share or 0) * result.summary.requests)
         says = (
-            text.say("No price is known for {n} requests.", n=words.count(missing))
+            text.say("{n} of {of} requests priced", n=words.count(priced), of=words.count(result.summary.requests))
+            if missing and priced
+            else text.say("No price is known for {n} requests.", n=words.count(missing))
             if missing
             else text.say("No request has tokens and a price.")
         )
@@ -359,7 +362,7 @@ def _quality(result: AnalysisResult, text: Text) -> Head:
         "C": text.say("use with care"),
         "D": text.say("verdicts are withheld"),
     }
-    grade = grades.get(quality.grade, "")
+    grade = grades[quality.grade] if quality.grade in grades else text.say("no requests")
     parts = []
     if quality.sampling_rate is not None and quality.sampling_rate < 1:
         grade = f"{grade}, {text.say('sampled')}"
@@ -371,4 +374,4 @@ def _quality(result: AnalysisResult, text: Text) -> Head:
         )
     )
     line = (Piece(" · ".join(parts) + " · "), Piece(text.say("details"), "", "#p12"))
-    return Head(text.say("Data quality"), quality.grade, grade, (line,))
+    return Head(text.say("Data quality"), quality.grade or words.UNKNOWN, grade, (line,))

@@ -44,7 +44,10 @@ def page_markdown(result: AnalysisResult, lang: str = "en") -> bytes:
         *_latency(result, text),
         *_costs(result, text),
     ]
-    lines += [_safe(f"{text.say('Data quality')} {result.data_quality.grade}: {_counts(result, text)}"), ""]
+    lines += [
+        _safe(f"{text.say('Data quality')} {result.data_quality.grade or words.UNKNOWN}: {_counts(result, text)}"),
+        "",
+    ]
     return ("\n".join(lines).rstrip() + "\n").encode("utf-8")
 
 

@@ -323,7 +323,7 @@ def empty() -> r.AnalysisResult:
         result,
         selection=replace(result.selection, week=None, title="no requests"),
         data_quality=replace(
-            result.data_quality, grade="D", read=0, accepted=0, duplicate=0, rejected=0, reasons={}, uploads=[],
+            result.data_quality, grade=None, read=0, accepted=0, duplicate=0, rejected=0, reasons={}, uploads=[],
             rejects=[], coverage=[], checks=[], flags={}, not_understood={}, unattributed_share=None, sampling_rate=None,
             n_effective=None, straddlers=0, straddler_tokens=0, n_without_time=0, notes=["No request in this selection."],
         ),

@@ -109,7 +109,34 @@ def test_a_broken_objective_without_a_cause_says_so() -> None:
 
 
 def test_an_empty_selection_has_a_head_too() -> None:
-    assert plain(head_lines(empty())) == "no requests\n0 requests, data quality D"
+    assert plain(head_lines(empty())) == "no requests\nno requests: nothing was read"
+
+
+def test_rows_that_were_all_rejected_are_no_requests_and_have_no_grade() -> None:
+    quality = replace(empty().data_quality, read=3, rejected=3, grade=None)
+    assert (
+        plain(head_lines(replace(empty(), data_quality=quality))) == "no requests\nno requests: every row was rejected"
+    )
+
+
+def test_nothing_spent_while_most_requests_have_no_price_is_not_told_as_zero() -> None:
+    summary = replace(week().summary, requests=40, requests_estimated=40, cost_usd="0", unpriced_requests=30)
+    assert plain(head_lines(replace(week(), summary=summary))) == (
+        "Week 10, 2026\n40 requests, 435 M input and 24.1 M output tokens, 30 unpriced, 98.2 % good,\ndata quality B"
+    )
+
+
+def test_a_verdict_says_whether_it_is_sure() -> None:
+    rows = {row.id: row for row in week().objectives}
+    broken, met = (next(row for row in rows.values() if row.verdict == verdict) for verdict in ("breached", "met"))
+    told = [replace(broken, sure=True), replace(broken, sure=False), replace(met, sure=True), replace(met, sure=None)]
+    said = [" ".join(plain(verdict_lines(replace(week(), objectives=[row], findings=[]))).split()) for row in told]
+    assert [line[line.index("The verdict") :] for line in said[:3]] == [
+        "The verdict is sure.",
+        "The verdict is within noise.",
+        "The verdict is sure.",
+    ]
+    assert "The verdict" not in said[3]
 
 
 def test_costs_end_with_their_total_and_what_stands_beside_it() -> None:
@@ -117,6 +144,12 @@ def test_costs_end_with_their_total_and_what_stands_beside_it() -> None:
     assert "total 4,078.79 USD\n" in said
     assert "price book: prices.yaml; genai-prices 0.2\n" in said
     assert "unpriced: no price for acme / m-70b on 2026-03-04" in said
+
+
+def test_costs_without_prices_are_unknown_and_not_zero() -> None:
+    row = replace(week().costs.rows[0], requests=40, unpriced_requests=30, cost_usd="0")
+    said = plain(cost_lines(replace(week().costs, rows=[row], total_usd="0", priced_share=0.25))).split("\n")
+    assert (said[1].split()[-1], said[3]) == ("–", "total – USD")
 
 
 def test_a_table_keeps_figures_right_and_names_harmless() -> None:

@@ -15,6 +15,14 @@ from tests.support.results import empty, week
 EN = Text.of("en", "UTC")
 
 
+def test_a_row_whose_requests_mostly_have_no_price_costs_an_unknown_sum_and_not_zero() -> None:
+    result = week()
+    row = replace(result.costs.cubes["scenario"][0], requests=40, unpriced_requests=30, cost_usd="0")
+    costs = replace(result.costs, cubes={"scenario": [row]})
+    shown = table(replace(result, costs=costs), "By scenario")
+    assert words(shown.rows[0].cells[4]) == "– / 30 unpriced"
+
+
 def words(cell: Cell) -> str:
     return " / ".join("".join(piece.text for piece in line).replace(NBSP, " ") for line in cell.lines)
 

@@ -44,6 +44,14 @@ def test_an_objective_is_told_by_its_parts() -> None:
     assert labels.objective_rule(EN, joint).replace("\u00a0", " ") == "TTFT ≤ 2 s, TPOT ≤ 100 ms for 95 %"
 
 
+def test_a_value_that_says_nothing_by_itself_stands_with_its_dimension() -> None:
+    where = {"llm_calls": ["1"], "streaming": ["true"], "model": ["m-70b"]}
+    told = replace(week().objectives[0], where=where)
+    assert labels.objective_rule(EN, told).replace("\u00a0", " ") == (
+        "TTFT ≤ 2.45 s for 95 % · llm_calls = 1, streaming = true, m-70b"
+    )
+
+
 def test_a_period_is_a_week_a_range_or_the_time_of_the_requests() -> None:
     result = week()
     assert labels.period_name(EN, result) == "Week 10"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from reports.text import NBSP, Text
 from reports.view.blocks import Cell, Columns, Message, Panel, Table
 from reports.view.quality import quality_part
@@ -46,7 +48,8 @@ def test_rejected_rows_name_file_line_reason_and_beginning() -> None:
 
 
 def test_nothing_rejected_is_said_and_grade_d_warns() -> None:
-    part = quality_part(empty(), EN)
+    withheld = replace(empty(), data_quality=replace(empty().data_quality, grade="D"))
+    part = quality_part(withheld, EN)
     messages = [block for block in part.blocks if isinstance(block, Message)]
     assert [(message.tone, message.sentences[0].text) for message in messages] == [
         ("warn", "No request in this selection.")

@@ -131,7 +131,7 @@ def test_headline_figures_of_an_empty_selection_are_unknown_with_the_reason() ->
         ("–", "no joint objective"),
         ("–", "No valid request."),
         ("–", "No request has tokens and a price."),
-        ("D", "0 rows rejected of 0 · details"),
+        ("–", "0 rows rejected of 0 · details"),
     ]
 
 
@@ -144,3 +144,13 @@ def test_no_judged_request_is_no_goodput_and_no_price_is_no_spend() -> None:
         ("–", "No request could be judged."),
         ("–", "No price is known for 812 requests."),
     ]
+
+
+def test_nothing_spent_while_most_requests_have_no_price_is_unknown_and_not_zero() -> None:
+    result = week()
+    summary = replace(result.summary, requests=40)
+    costs = replace(result.costs, total_usd="0", priced_share=0.25, unpriced_requests=30)
+    head = verdict.heads(replace(result, summary=summary, costs=costs), EN).heads[2]
+    assert (head.value, head.unit, words(head.lines[0])) == ("–", "", "10 of 40 requests priced")
+    free = verdict.heads(replace(result, summary=summary, costs=replace(costs, priced_share=0.75)), EN).heads[2]
+    assert (free.value, free.unit) == ("0.00", "USD")
