@@ -175,6 +175,7 @@ def judgement(
         replica_hours=side.replica_hours,
         calls=side.calls,
         baseline=None if other is None else other.frame,
+        fleet=fleet,
     )
     return judged, tuple(findings)
 

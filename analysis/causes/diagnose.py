@@ -21,6 +21,7 @@ from analysis.causes.scene import Quiet, quiet_part, scene_of
 from analysis.causes.settings import CauseSettings
 from analysis.causes.window import Episode, episodes, incident_intervals
 from analysis.dimensions import matches
+from analysis.fleet import Fleet
 from analysis.objectives import Objective
 from analysis.result import Finding, ObjectiveResult
 from analysis.rules.catalog import Catalog, built_in
@@ -36,6 +37,7 @@ def diagnose(
     calls: pl.DataFrame | None = None,  # noqa: ARG001 - the agreed door; requests carry the sums of their calls
     baseline: pl.DataFrame | None = None,
     catalog: Catalog | None = None,
+    fleet: Fleet | None = None,
     settings: CauseSettings | None = None,
 ) -> tuple[Finding, ...]:
     """Findings, at least one for every breached or endangered objective whose requests say something.
@@ -46,6 +48,7 @@ def diagnose(
         objectives: their definitions, for limits that depend on the length.
         replica_hours: table of the store; may be empty.
         calls: not used yet beyond the requests' own sums.
+        fleet: devices and models, for rules that ask how far a time lies above its floor.
         catalog: rules, the built-in ones if not given.
         baseline: the same columns of an earlier selection, used where this one has no unbroken part.
     """
@@ -80,7 +83,7 @@ def diagnose(
         explained += [(episode, entry, investigation) for entry in agree(entries, settings)]
     order = {goal.id: index for index, goal in enumerate(goals)}
     explained.sort(key=lambda item: order[item[1].goal.id])
-    return findings_of(explained, catalog or built_in(), settings)
+    return findings_of(explained, catalog or built_in(), settings, fleet)
 
 
 def _is_calm(rows: Rows, goal: Goal, frame: pl.DataFrame) -> bool:

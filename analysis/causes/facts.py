@@ -11,8 +11,10 @@ import polars as pl
 from analysis.aggregates.statistics import quantile
 from analysis.causes.explain import Explained, Explanation, Investigation
 from analysis.causes.figures import known, mean, number, weighted_mean
+from analysis.causes.floors import floor_ratios
 from analysis.causes.scene import Scene
 from analysis.causes.stage import Rescue
+from analysis.fleet import Fleet
 from analysis.rules.rule import Fact
 
 LONG_INPUT = 8192  # KB-12
@@ -33,6 +35,7 @@ KNOWN_FACTS = (  # what a rule may read; some are null where their columns are m
     *("cancelled_with_output", "length_finish_share", "length_finish_growth", "failed_cost_share"),
     *("session_spread_growth", "gap_hit_loss", "batch_p50", "long_input_share", "long_output_share"),
     *("unstreamed_share", "ingress_part", "reasoning_share", "behind_long_share"),
+    *("prefill_floor_ratio", "decode_floor_ratio"),
     *("tpot_batch_r2", "tpot_batch_slope", "tpot_context_r2", "tpot_small_batch_over_limit", "tpot_batch_step"),
     # told by the candidate that found them
     *("arrivals_growth", "common_growth", "input_growth", "output_growth", "cache_kept", "slow_ratio"),
@@ -44,7 +47,8 @@ KNOWN_FACTS = (  # what a rule may read; some are null where their columns are m
 class SceneFacts:
     """Facts that all findings of one episode share; computed on first use."""
 
-    def __init__(self, investigation: Investigation, breached: frozenset[str]) -> None:
+    def __init__(self, investigation: Investigation, breached: frozenset[str], fleet: Fleet | None = None) -> None:
+        self._fleet = fleet
         self._investigation = investigation
         self._breached = breached
         self._shared: dict[str, Fact] | None = None
@@ -56,6 +60,7 @@ class SceneFacts:
         candidate = explanation.candidate
         facts: dict[str, Fact] = dict(self.shared())
         facts.update(_of_bad(bad, scene))
+        facts.update(floor_ratios(bad, self._fleet))
         facts.update(
             stage=explanation.stage,
             cause=candidate.cause if candidate is not None else "none",

@@ -23,6 +23,7 @@ from analysis.causes.segment import moves_together, within
 from analysis.causes.settings import CauseSettings
 from analysis.causes.stage import Rescue, rescue
 from analysis.causes.window import Episode, Interval
+from analysis.fleet import Fleet
 from analysis.result import Evidence, Finding, Prediction, Recommendation
 from analysis.rules.catalog import Catalog
 from analysis.rules.recommend import Advice, Advised, advise
@@ -44,11 +45,14 @@ WORTH_SAYING = 0.02  # part of the whole excess; less is noise of clocks and rou
 
 
 def findings_of(
-    explained: Sequence[tuple[Episode, Explained, Investigation]], catalog: Catalog, settings: CauseSettings
+    explained: Sequence[tuple[Episode, Explained, Investigation]],
+    catalog: Catalog,
+    settings: CauseSettings,
+    fleet: Fleet | None = None,
 ) -> tuple[Finding, ...]:
     """All findings, in the order given, ranked within each objective."""
     breached = frozenset(name for _, entry, _ in explained for name in (entry.goal.kind, entry.goal.metric))
-    shared = {id(investigation): SceneFacts(investigation, breached) for _, _, investigation in explained}
+    shared = {id(investigation): SceneFacts(investigation, breached, fleet) for _, _, investigation in explained}
     found: list[Finding] = []
     for episode, entry, investigation in explained:
         saved = _rescue(entry, investigation, settings)

@@ -22,7 +22,7 @@ FIRES: dict[str, tuple[Facts, Facts]] = {  # id: the facts it fires on, the chan
     "KB-10": ({"stage": "prefill", "candidate": "cache_lost", "cache_kept": 0.5, "session_spread_growth": 1.3}, {"session_spread_growth": 1.1}),
     "KB-11": ({"stage": "prefill", **NONE, "gap_hit_loss": 0.4, "kv_p90": 0.8}, {"gap_hit_loss": 0.3}),
     "KB-12": ({"stage": "prefill", **NONE, "long_input_share": 0.5}, {"long_input_share": 0.49}),
-    "KB-13": ({"stage": "prefill", "candidate": "prefill_slow", "prefill_speed_ratio": 1.3}, {"prefill_speed_ratio": 1.29}),
+    "KB-13": ({"stage": "prefill", **NONE, "prefill_floor_ratio": 3.0, "queue_share": 0.1}, {"prefill_floor_ratio": 2.9}),
     "KB-14": ({"stage": "prefill", "media_bad_share": 0.5}, {"media_bad_share": 0.4}),
     "KB-15": ({"stage": "unattributed", "ingress_part": 0.21}, {"ingress_part": 0.2}),
     "KB-16": ({"stage": "network", "candidate": "slow_network"}, {"candidate": "slow_retrieval"}),
