@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ByteSize, ConfigDict, Field, ValidationError
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
+from ingest import yaml_text
 from ingest.errors import ConfigError
 
 PREFIX = "TAILWISE_"
@@ -115,11 +114,9 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
 
 def _from_file(path: Path) -> dict[str, Any]:
     try:
-        content = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+        content = yaml_text.load(path.read_text(encoding="utf-8"), str(path))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
-    except YAMLError as error:
-        raise ConfigError(f"{path} is not YAML: {str(error).splitlines()[0]}") from error
     if content is None:
         return {}
     if not isinstance(content, dict):

@@ -47,6 +47,7 @@ def test_sizes_carry_their_unit() -> None:
             'TAILWISE_PORT: "many" is not a valid port: input should be a valid integer, unable to parse string as an'
             " integer",
         ),
+        ({}, "port: " + "[" * 3000, "tailwise.yaml, line 1: nested deeper than 40 levels"),
         ({}, "- a\n", "tailwise.yaml must hold names and values, such as port: 4318"),
     ],
 )
