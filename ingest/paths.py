@@ -91,5 +91,15 @@ def _folder(folder: Path) -> Iterator[Found]:
 
 
 def _real(path: Path) -> Path:
-    """The path with its links followed; a link to itself stays, and is told where it is read."""
-    return Path(os.path.realpath(path))
+    """The path with its links followed; a link to itself stays, and is told where it is read.
+
+    Raises:
+        UnreadableInput: it is no UTF-8, so that neither the store nor a page could name it.
+    """
+    real = Path(os.path.realpath(path))
+    for name in (str(path), str(real)):
+        if os.fsencode(name).decode("utf-8", "replace") != name:
+            raise UnreadableInput(
+                f"the name of the file {name!a} is not UTF-8. Rename it, or give it as standard input"
+            )
+    return real

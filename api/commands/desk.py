@@ -132,7 +132,8 @@ def load_into(desk: Desk, paths: Sequence[str], options: LoadOptions) -> list[Re
 
 def question_of(asking: Asking) -> Question:
     """The question of the options, with the command that asks it."""
-    return asking.question(shlex.join(["tailwise", *sys.argv[1:]]))
+    command = shlex.join(["tailwise", *sys.argv[1:]])
+    return asking.question(command.encode("utf-8", "replace").decode())  # a file may have a name that is no text
 
 
 def _check_store(reading: Reading) -> None:

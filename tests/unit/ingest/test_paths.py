@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,14 @@ def test_a_folder_that_may_not_be_entered_is_told(tmp_path: Path, monkeypatch: p
     with pytest.raises(UnreadableInput) as caught:
         find(["d/locked/x"], tmp_path)
     assert caught.value.message == "d/locked/x cannot be read: Permission denied"
+
+
+def test_a_name_that_is_no_text_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    place = os.fsencode(tmp_path) + b"/n\xff.jsonl"
+    with open(place, "wb"):
+        pass
+    for given in (os.fsdecode(place), tmp_path):
+        with pytest.raises(
+            UnreadableInput, match=r"n\\udcff.jsonl' is not UTF-8. Rename it, or give it as standard input"
+        ):
+            find([given], tmp_path)
