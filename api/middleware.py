@@ -76,9 +76,9 @@ class Heads:
             return
 
         async def send_head(message: Message) -> None:
-            await send(message | {"body": b""} if message["type"] == "http.response.body" else message)
+            await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
 
-        await self._app(scope | {"method": "GET"}, receive, send_head)
+        await self._app({**scope, "method": "GET"}, receive, send_head)
 
 
 class SameSite:
