@@ -161,7 +161,7 @@ def stage_spans(
     if intake.rejected:
         rejects = tuple(
             Reject(batch[number - 1].line, None, reason, head or "")
-            for number, reason, head in spans.refusals(cursor, relation)
+            for number, reason, head in spans.refusals(cursor, relation, learned)
         )
     return _counts(intake, learned, rejects)
 
@@ -278,7 +278,7 @@ class SpanLoad:
         """Where the refused lines and spans stand: read again with numbers, only if there are any."""
         if not any(state not in spans.SILENT and state not in SIGNALS for state in intake.refused):
             return []
-        told = [row for row in spans.refusals(self.cursor, relation) if row[1] not in SIGNALS]
+        told = [row for row in spans.refusals(self.cursor, relation, self.learned) if row[1] not in SIGNALS]
         records = sorted({record for record, _, _ in told})
         with self.source.open() as stream:
             places = dict(zip(records, _judged(json_rejects(stream, ((r, UNJUDGED) for r in records))), strict=True))

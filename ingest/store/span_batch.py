@@ -16,7 +16,7 @@ from ingest.formats.attributes import FIRST_TOKEN_EVENTS, RESOURCE_PICKS
 from ingest.formats.contract import RawSpan
 from ingest.mapping import Mapping as OwnNames
 from ingest.store.database import ArrowFrame
-from ingest.store.span_columns import PROMOTED
+from ingest.store.span_columns import PROMOTED, promoted
 from ingest.store.spans import RawRelation
 
 _INTEGERS = ("line", "encoding", "started", "ended", "event_first_ns", "event_gap_ns", "slice_from_ns", "slice_to_ns")
@@ -58,8 +58,8 @@ def _schema() -> dict[str, pl.DataType]:
 
 def _columns(batch: Sequence[RawSpan], own: OwnNames) -> dict[str, object]:
     """Values of the whole batch, column by column; columns of the schema that no span fills are null."""
-    promoted = tuple(own.dimensions.values())
-    told = [_attributes(span, promoted) for span in batch]
+    wanted = promoted(own)
+    told = [_attributes(span, wanted) for span in batch]
     picked = {id(span.resource): _picked(span.resource) for span in batch}
     events = [_events(span.events) for span in batch]
     nothing = [None] * len(batch)

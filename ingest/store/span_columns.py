@@ -19,6 +19,7 @@ from functools import cache, cached_property
 
 import polars as pl
 
+from ingest.bounds import MAX_COST_USD, MAX_COUNT, MAX_FIGURE, MAX_TOKENS
 from ingest.formats.attributes import ABSENT, MAPPED_FIELDS, PICKS
 from ingest.formats.content import CONTENT, KNOWN
 from ingest.formats.stages import KIND_PICKS, PRESENCE_PICKS, classify
@@ -35,11 +36,23 @@ MARKS: dict[str, int] = {  # bits of column marks, and the flag that a request g
     "duplicate_span_ignored": 32,
 }
 PICK_KINDS: dict[str, Kind] = {name: kind for kind, names in SPAN_FIELDS.items() for name in names.split()}
+_MOST: dict[str, int] = {  # fields of spans that cannot be larger
+    **{name: MAX_TOKENS for name in PICK_KINDS if name.endswith("_tokens") or name == "cache_write_ai_sdk"},
+    "retries": MAX_COUNT,
+    "cost": MAX_COST_USD,
+}
+_BEYOND = f"CASE WHEN {' OR '.join(f'{name} NOT BETWEEN -{most} AND {most}' for name, most in _MOST.items())} THEN 'bad_value' END"
 PROMOTED = "resource:"  # prefix of a promoted attribute of the resource among the names of its spans
 MAX_PLACES = 4  # names of one field on one span that are looked at, best first
 
 FIRST_YEAR_NS = 1_420_070_400_000_000_000  # 2015: earlier instants are wrong units or unset clocks
 DAY_NS = 86_400_000_000_000
+
+
+def promoted(mapping: Mapping) -> tuple[str, ...]:
+    """Attributes of a mapping file, which may stand on the resource as well: they are told with each of its spans."""
+    fields = (name for names in mapping.attributes.values() for name in names)
+    return tuple(dict.fromkeys((*mapping.dimensions.values(), *fields)))
 
 
 @dataclass
@@ -63,7 +76,10 @@ class Learned:
 
     def picks(self) -> dict[str, tuple[str, ...]]:
         """Names of every field, those of the mapping file in front."""
-        own = {MAPPED_FIELDS.get(name, name): names for name, names in self.mapping.attributes.items()}
+        own = {
+            MAPPED_FIELDS.get(field, field): (*names, *(PROMOTED + name for name in names))
+            for field, names in self.mapping.attributes.items()
+        }
         return {name: (*own.get(name, ()), *names) for name, names in PICKS.items()} | self.dimensions
 
     def learn_kinds(self, rows: Iterable[Sequence[object]]) -> None:
@@ -168,7 +184,7 @@ def _pick(pick: str, n: int, kind: Kind) -> str:
         return f"NULL::{sql_type}"
     cast = {
         "int": "whole({})",
-        "float": "TRY_CAST({} AS DOUBLE)",
+        "float": "figure({})",
         "bool": "TRY_CAST({} AS BOOLEAN)",
         "money": "TRY_CAST({} AS DECIMAL(38,12))",
     }.get(kind, "{}")
@@ -188,9 +204,14 @@ def shapes_relation(raw: str) -> str:
     return f"SELECT hash(names) AS shape_key, names FROM ({raw})"
 
 
-def refusals_relation(raw: str, latest_ns: int) -> str:
+def refusals_relation(raw: str, learned: Learned, latest_ns: int) -> str:
     """SQL of (line, refused, head) of the lines and spans that cannot be."""
-    return f"SELECT line, {_refused(latest_ns)} AS refused, text AS head FROM ({raw}) WHERE refused IS NOT NULL"
+    n = _counts(learned)
+    picks = ", ".join(f'{_pick(name, n.get(name, 0), PICK_KINDS[name])} AS "{name}"' for name in _MOST)
+    return (
+        f"SELECT line, coalesce({_refused(latest_ns)}, {_BEYOND}) AS refused, text AS head "
+        f"FROM (SELECT *, {picks} {_from_shapes(raw)}) WHERE refused IS NOT NULL"
+    )
 
 
 def _refused(latest_ns: int) -> str:
@@ -255,7 +276,7 @@ SELECT coalesce(trace_hex(trace_id), lower(trace_id)) AS trace_id, coalesce(span
         {picks},
     {dimensions} AS dimensions, {attributes} AS attributes,
     CASE WHEN NOT ({known}) THEN names END AS raw_names, CASE WHEN NOT ({known}) THEN vals END AS raw_values,
-    {_refused(latest_ns)} AS refused
+    coalesce({_refused(latest_ns)}, {_BEYOND}) AS refused
 FROM (SELECT *, {_kind_key(learned)} AS kind_key {_from_shapes(raw)})
 LEFT JOIN span_kinds ON kind_h = kind_key"""
 
@@ -269,8 +290,9 @@ MACROS: tuple[str, ...] = (
     f"CREATE OR REPLACE TEMP MACRO told(x) AS CASE WHEN x IN ({_ABSENT}) THEN NULL ELSE x END",
     # a count told as a number, as text, as a whole double, or in two halves
     """CREATE OR REPLACE TEMP MACRO whole(x) AS coalesce(TRY_CAST(x AS BIGINT),
-        CASE WHEN starts_with(x, '{"low"') THEN json_extract(x, '$.high')::BIGINT * 4294967296
-            + ((json_extract(x, '$.low')::BIGINT + 4294967296) % 4294967296) END)""",
+        CASE WHEN starts_with(x, '{"low"') THEN TRY(json_extract(x, '$.high')::BIGINT * 4294967296
+            + ((json_extract(x, '$.low')::BIGINT + 4294967296) % 4294967296)) END)""",
+    f"CREATE OR REPLACE TEMP MACRO figure(x) AS CASE WHEN abs(TRY_CAST(x AS DOUBLE)) <= {MAX_FIGURE} THEN TRY_CAST(x AS DOUBLE) END",
     """CREATE OR REPLACE TEMP MACRO span_kind(x) AS CASE x WHEN 'SPAN_KIND_INTERNAL' THEN '1' WHEN 'SPAN_KIND_SERVER' THEN '2'
         WHEN 'SPAN_KIND_CLIENT' THEN '3' WHEN 'SPAN_KIND_PRODUCER' THEN '4' WHEN 'SPAN_KIND_CONSUMER' THEN '5'
         WHEN 'SPAN_KIND_UNSPECIFIED' THEN '0' ELSE CASE WHEN length(x) = 1 THEN x END END""",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from ingest.bounds import FAR_NS, MAX_COST_USD, MAX_TOKENS
 from ingest.formats.attributes import PROVIDERS
 from ingest.schema import SPANS
 
@@ -19,18 +20,18 @@ _DAY_NS = "86400000000000"
 
 def _json_count(text: str, *paths: str) -> str:
     found = ", ".join(f"TRY_CAST(json_extract_string({text}, '$.{path}') AS BIGINT)" for path in paths)
-    return f"coalesce({found}, NULL)"
+    return f"sane(coalesce({found}, NULL))"
 
 
 def _python_count(text: str, name: str) -> str:
-    return f"TRY_CAST(nullif(regexp_extract({text}, '[''\"]{name}[''\"]: *([0-9]+)', 1), '') AS BIGINT)"
+    return f"sane(TRY_CAST(nullif(regexp_extract({text}, '[''\"]{name}[''\"]: *([0-9]+)', 1), '') AS BIGINT))"
 
 
 def _usage(attribute: str, paths: tuple[str, ...], python: str, buckets: str = "") -> str:
     """SQL of a token count: the attribute, else the usage told as text."""
     langfuse = _json_count("usage_langfuse", *paths)
     if buckets:
-        langfuse = f"coalesce({langfuse}, bucket_sum(usage_langfuse, '{buckets}'))"
+        langfuse = f"coalesce({langfuse}, sane(bucket_sum(usage_langfuse, '{buckets}')))"
     return f"""coalesce("{attribute}", CASE WHEN usage_langfuse IS NOT NULL THEN {langfuse} END,
         CASE WHEN usage_mlflow IS NOT NULL THEN {_json_count("usage_mlflow", *paths)} END,
         CASE WHEN usage_litellm IS NOT NULL THEN {_python_count("usage_litellm", python)} END)"""
@@ -57,10 +58,10 @@ _PROVIDER = (
 )
 _FIRST_TOLD = """CASE
     WHEN first_s IS NOT NULL THEN seconds_ns(first_s)
-    WHEN first_emitter IS NOT NULL AND provider = 'strands-agents' THEN CAST(round(first_emitter * 1e6) AS BIGINT)
+    WHEN first_emitter IS NOT NULL AND provider = 'strands-agents' THEN TRY_CAST(round(first_emitter * 1e6) AS BIGINT)
     WHEN first_emitter IS NOT NULL THEN seconds_ns(first_emitter)
-    WHEN first_ms IS NOT NULL THEN CAST(round(first_ms * 1e6) AS BIGINT)
-    WHEN first_us IS NOT NULL THEN CAST(round(first_us * 1e3) AS BIGINT)
+    WHEN first_ms IS NOT NULL THEN TRY_CAST(round(first_ms * 1e6) AS BIGINT)
+    WHEN first_us IS NOT NULL THEN TRY_CAST(round(first_us * 1e3) AS BIGINT)
     WHEN first_at IS NOT NULL THEN instant_ns(trim(first_at, '"')) - started_ns
     WHEN event_first_ns IS NOT NULL AND marks & 16 = 0 AND NOT (emitter = 'envoy'
         AND ended_ns - event_first_ns <= greatest(1000000, (ended_ns - started_ns) // 100)) THEN event_first_ns - started_ns
@@ -74,6 +75,7 @@ _FINISH = """CASE WHEN coalesce(finish_reason, event_finish) IS NOT NULL THEN
 _COST = """coalesce(cost, CASE WHEN cost_langfuse IS NOT NULL THEN TRY_CAST(json_extract_string(cost_langfuse, '$.total') AS DECIMAL(38,12)) END,
     CASE WHEN cost_mlflow IS NOT NULL THEN coalesce(TRY_CAST(cost_mlflow AS DECIMAL(38,12)),
         TRY_CAST(json_extract_string(cost_mlflow, '$.total_cost') AS DECIMAL(38,12))) END)"""
+_COST = f"CASE WHEN abs({_COST}) <= {MAX_COST_USD} THEN {_COST} END"
 
 # Figures of an engine, before it is known whether they are sound.
 _ENGINE = {
@@ -101,7 +103,7 @@ JUDGED: dict[str, str] = {
     "cached_input_tokens": _CACHED,
     "cache_write_tokens": _WRITTEN,
     "output_tokens": f"""coalesce({_usage("output_tokens", ("completion_tokens", "output_tokens"), "completion_tokens", "output")},
-        CASE WHEN per_token_text IS NOT NULL THEN CAST(round(text_ns(inference_text) / nullif(text_ns(per_token_text), 0)) AS BIGINT) END)""",
+        CASE WHEN per_token_text IS NOT NULL THEN TRY_CAST(round(text_ns(inference_text) / nullif(text_ns(per_token_text), 0)) AS BIGINT) END)""",
     "reasoning_tokens": _usage(
         "reasoning_tokens",
         (
@@ -126,7 +128,7 @@ JUDGED: dict[str, str] = {
     "queue_depth": "queue_depth",
     "kv_cache_usage": "kv_cache_usage",
     "preemptions": "preemptions",
-    "itl_max_ns": "coalesce(seconds_ns(nullif(itl_max_s, 0)), CASE WHEN marks & 16 = 0 THEN event_gap_ns END)",
+    "itl_max_ns": "coalesce(seconds_ns(CASE WHEN itl_max_s > 0 AND itl_max_s < 86400 THEN itl_max_s END), CASE WHEN marks & 16 = 0 THEN event_gap_ns END)",
     "itl_basis": "CASE WHEN itl_max_s <> 0 THEN 'token' WHEN event_gap_ns IS NOT NULL AND marks & 16 = 0 THEN 'chunk' END",
     "replica": "coalesce(replica, CASE WHEN \"class\" = 'engine' OR kind = 2 THEN resource_replica END)",
 }
@@ -185,16 +187,18 @@ FROM (SELECT {keep}, {figures} FROM ({relation}))))"""
 
 
 MACROS: tuple[str, ...] = (
-    "CREATE OR REPLACE TEMP MACRO seconds_ns(x) AS CASE WHEN abs(x) < 9e9 THEN CAST(round(x * 1e9) AS BIGINT) END",
+    f"CREATE OR REPLACE TEMP MACRO seconds_ns(x) AS CASE WHEN x IS NOT NULL THEN CAST(round(greatest(-{FAR_NS}, least(x * 1e9, {FAR_NS}))) AS BIGINT) END",
+    f"CREATE OR REPLACE TEMP MACRO sane(x) AS CASE WHEN x BETWEEN -{MAX_TOKENS} AND {MAX_TOKENS} THEN x END",
+    f"CREATE OR REPLACE TEMP MACRO near_ns(x) AS CASE WHEN abs(x) < {FAR_NS} THEN CAST(round(x) AS BIGINT) END",
     # a duration told as text with its unit: 512.3ms, 80.1µs, 1.2s, 900ns
-    """CREATE OR REPLACE TEMP MACRO text_ns(x) AS CAST(round(TRY_CAST(regexp_extract(x, '^([0-9.eE+-]+) *(ns|µs|μs|us|ms|s)$', 1) AS DOUBLE)
-        * CASE regexp_extract(x, '(ns|µs|μs|us|ms|s)$', 1) WHEN 'ns' THEN 1 WHEN 'ms' THEN 1e6 WHEN 's' THEN 1e9 ELSE 1e3 END) AS BIGINT)""",
+    """CREATE OR REPLACE TEMP MACRO text_ns(x) AS near_ns(TRY_CAST(regexp_extract(x, '^([0-9.eE+-]+) *(ns|µs|μs|us|ms|s)$', 1) AS DOUBLE)
+        * CASE regexp_extract(x, '(ns|µs|μs|us|ms|s)$', 1) WHEN 'ns' THEN 1 WHEN 'ms' THEN 1e6 WHEN 's' THEN 1e9 ELSE 1e3 END)""",
     """CREATE OR REPLACE TEMP MACRO instant_ns(x) AS epoch_ns(TRY_CAST(regexp_replace(x, '(Z|[+]00:?00)$', '') AS TIMESTAMP_NS))""",
     # disjoint buckets of a free usage record: the named one and all of its parts
     """CREATE OR REPLACE TEMP MACRO bucket_sum(usage, side) AS CASE WHEN json_exists(usage, '$.' || side) THEN
         list_sum(list_transform(list_filter(json_keys(usage), lambda k: k = side OR starts_with(k, side || '_')
                 OR (side = 'input' AND k IN ('cache_read_input_tokens', 'cache_creation_input_tokens'))),
-            lambda k: TRY_CAST(json_extract_string(usage, '$."' || k || '"') AS BIGINT)))::BIGINT END""",
+            lambda k: sane(TRY_CAST(json_extract_string(usage, '$."' || k || '"') AS BIGINT))))::BIGINT END""",
     """CREATE OR REPLACE TEMP MACRO finish_spelling(x) AS CASE x WHEN 'tool_call' THEN 'tool_calls' WHEN 'tool-calls' THEN 'tool_calls'
         WHEN 'tool_use' THEN 'tool_calls' WHEN 'end_turn' THEN 'stop' WHEN 'max_tokens' THEN 'length' ELSE nullif(x, '') END""",
     # first element of a list, of JSON text of a list, or of quoted text; one word for one thing

@@ -69,7 +69,7 @@ def _sum(left: dict[Any, int], right: dict[Any, int]) -> dict[Any, int]:
 
 def lines_of(path: str, packing: str, spelling: span_source.Spelling, own: Mapping) -> RawRelation:
     """Raw spans of a file of OTLP JSON lines."""
-    promoted = list(own.dimensions.values())
+    promoted = list(span_columns.promoted(own))
     numbered, plain = (
         span_source.lines_relation(
             span_source.file_lines(packing, numbered=is_numbered), spelling, promoted=bool(promoted)
@@ -209,9 +209,11 @@ _AGAIN = {  # column of the raw relation -> where a span that was not learned ke
 }
 
 
-def refusals(cursor: duckdb.DuckDBPyConnection, relation: RawRelation) -> list[tuple[int, str, str | None]]:
+def refusals(
+    cursor: duckdb.DuckDBPyConnection, relation: RawRelation, learned: Learned
+) -> list[tuple[int, str, str | None]]:
     """Record number, reason and first characters of every line or span that cannot be, in order."""
-    sql = span_columns.refusals_relation(relation.numbered, latest_instant_ns())
+    sql = span_columns.refusals_relation(relation.numbered, learned, latest_instant_ns())
     silent = ", ".join(f"'{state}'" for state in SILENT)
     rows = cursor.execute(
         f"SELECT line, refused, head FROM ({sql}) WHERE refused NOT IN ({silent}) ORDER BY line, refused, head",

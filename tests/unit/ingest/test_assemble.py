@@ -299,6 +299,12 @@ def test_a_house_names_its_own_attributes_stages_and_dimensions(tmp_path: Path) 
     assert json.loads(row["dimensions"]) == {"team": "blue", "service": "svc"}
 
 
+def test_a_name_of_the_house_may_stand_on_the_resource(tmp_path: Path) -> None:
+    own = SpanOptions(mapping=Mapping(attributes={"tenant": ("k8s.namespace.name",)}))
+    told = request([span("chat", attributes=CHAT)], resource={"service.name": "svc", "k8s.namespace.name": "acme"})
+    assert only_row(tmp_path, [told], own)["tenant"] == "acme"
+
+
 def test_unmapped_attributes_are_kept_and_content_is_not(tmp_path: Path) -> None:
     told = CHAT | {
         "custom.flag": "x",

@@ -332,3 +332,11 @@ def test_quoted_names_of_models_lose_their_quotes(tmp_path: Path) -> None:
     usage = {"mlflow.chat.tokenUsage": '{"input_tokens": 12, "output_tokens": 3, "total_tokens": 15}'}
     row = one_row(tmp_path, [span("chat", attributes=told | usage)])
     assert (row["model"], row["input_tokens"], row["output_tokens"]) == ("gpt-4o", 12, 3)
+
+
+@pytest.mark.parametrize("uptime", [90_000.0, 3e6, 1e9])
+def test_engine_times_as_long_as_the_hosts_uptime_drop_all_figures_of_their_span(uptime: float, tmp_path: Path) -> None:
+    told = engine(-uptime, uptime + 0.5, 0.4, 0.6, total=1.0)
+    row = one_row(tmp_path, [span("llm_request", kind=2, attributes=told)])
+    assert (stages(row), "ttft_ns" in row) == ({"unattributed": 1.0}, False)
+    assert "timing_invalid" in row["flags"]
