@@ -37,7 +37,8 @@ KINDS: dict[str, Literal["json", "csv", "parquet"]] = {"json_lines": "json", "cs
 class TableLoad:
     """One flat source into the store, within the transaction of the cursor; call `run` once.
 
-    `longest_line`: upper bound of the length of a line, 0 where it is not known.
+    `longest_line`: upper bound of the length of a line, 0 where it is not known. `rewrites`: the rows go record by
+    record into JSON lines first.
     """
 
     store: Store
@@ -47,6 +48,7 @@ class TableLoad:
     options: LoadOptions
     now_ns: int
     longest_line: int = 0
+    rewrites: bool = False
 
     def run(self, source: Source, head: Head, in_source: Callable[[Reject], Reject]) -> Told:
         """What became of the rows.
@@ -58,7 +60,7 @@ class TableLoad:
             UnreadableInput: the bytes cannot be read as rows at all.
             UnusableFormat: the shape is none of a table.
         """
-        if head.shape == "json_document":
+        if head.shape == "json_document" or (head.shape == "csv" and self.rewrites):
             return self._rewritten(source, head, in_source)
         if head.shape not in KINDS:
             raise UnusableFormat(
@@ -120,7 +122,8 @@ class TableLoad:
             columns = read_columns(self.cursor, file)
         named = Head(head.name, head.shape, head.data, head.keys, tuple(columns.counts), head.delimiter)
         meaning = self._meaning(named, columns)
-        counts = bulk.load_flat(self.cursor, file, columns, meaning)
+        with told(source.name):
+            counts = bulk.load_flat(self.cursor, file, columns, meaning)
         return BulkLoad(named, counts, counts.columns or columns, meaning, self.reader)
 
     def _rewritten(self, source: Source, head: Head, in_source: Callable[[Reject], Reject]) -> Told:

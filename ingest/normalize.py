@@ -15,11 +15,13 @@ from typing import Any
 
 import polars as pl
 
+from ingest.bounds import FIGURE_FLAG, LAST_NS, MAX_COST_USD, MAX_FIGURE, most
 from ingest.errors import HEAD_CHARACTERS, Reject
 from ingest.formats.contract import RawRequest
 from ingest.schema import CALLS, NS_PER_S, REQUESTS, Column, polars_schema
 
 DAY_NS = 86_400 * NS_PER_S
+PICO = 10**12  # pico-USD per USD
 FIRST_NS = 1_420_070_400 * NS_PER_S  # 2015-01-01
 _REQUEST_COLUMNS = {column.name: column for column in REQUESTS}
 _CALL_COLUMNS = {column.name: column for column in CALLS}
@@ -54,13 +56,14 @@ class Normalizer:
         rejects: list[Reject] = []
         for raw in batch:
             values = {name: _typed(_REQUEST_COLUMNS[name], value) for name, value in raw.values.items()}
-            reason = _fault(values, self.stamp.now_ns)
+            told = [{name: _typed(_CALL_COLUMNS[name], value) for name, value in call.items()} for call in raw.calls]
+            reason = _fault(values, self.stamp.now_ns) or next(filter(None, map(_beyond, told)), None)
             if reason:
                 rejects.append(Reject(raw.line, None, reason, _head(raw)))
                 continue
             row = self._stamped(values, raw)
             requests.append(row)
-            calls.extend(_call(row["request_key"], index, call, self.stamp) for index, call in enumerate(raw.calls))
+            calls.extend(_call(row["request_key"], index, call, self.stamp) for index, call in enumerate(told))
         return _frame(requests, REQUESTS), _frame(calls, CALLS), rejects
 
     def _stamped(self, values: Mapping[str, Any], raw: RawRequest) -> dict[str, Any]:
@@ -72,7 +75,7 @@ class Normalizer:
             "sampling_rate": row.get("sampling_rate") or self.stamp.sampling_rate,
             "n_call_rows": len(raw.calls),
             "status_class": row.get("status_class") or "ok",
-            "flags": row.get("flags") or [],
+            "flags": [*(row.get("flags") or []), *([FIGURE_FLAG] if _is_far(raw.values) else [])],
         }
         if not self.stamp.keeps_attributes:
             row.pop("attributes", None)
@@ -98,7 +101,32 @@ def _typed(column: Column, value: object) -> Any:
         return bool(value)
     if not isinstance(value, (int, float)) or not isfinite(value):
         return None
-    return float(value) if column.kind == "float" else round(value)
+    if column.kind == "float":
+        return float(value) if abs(value) <= MAX_FIGURE else None
+    return round(value)
+
+
+def _is_far(values: Mapping[str, object]) -> bool:
+    """Whether a figure was told that is too large to be one."""
+    figures = (value for name, value in values.items() if _REQUEST_COLUMNS[name].kind == "float")
+    return any(isinstance(value, (int, float)) and isfinite(value) and abs(value) > MAX_FIGURE for value in figures)
+
+
+def _beyond(values: Mapping[str, Any]) -> str | None:
+    """Why a number of a request or call is beyond what one can be (ingest/bounds)."""
+    for name, value in values.items():
+        column = _REQUEST_COLUMNS.get(name) or _CALL_COLUMNS[name]
+        if value is None or column.kind not in ("int", "money"):
+            continue
+        if name in ("started_ns", "ended_ns"):
+            if abs(value) > LAST_NS:
+                return "time_out_of_range"
+        elif column.unit == "ns":
+            if value > DAY_NS:
+                return "duration_too_long"
+        elif abs(value) > (MAX_COST_USD * PICO if column.kind == "money" else most(name)):
+            return "bad_value"
+    return None
 
 
 def _fault(values: Mapping[str, Any], now_ns: int) -> str | None:
@@ -114,15 +142,15 @@ def _fault(values: Mapping[str, Any], now_ns: int) -> str | None:
         return "time_out_of_range"
     if started is not None and ended is not None and ended < started:
         return "end_before_start"
-    if (values.get("e2e_ns") or 0) > DAY_NS:
-        return "duration_too_long"
+    beyond = _beyond(values)
+    if beyond:
+        return beyond
     known = ("started_ns", "e2e_ns", "ttft_ns", "input_tokens", "output_tokens")
     return "no_time" if all(values.get(name) is None for name in known) else None
 
 
-def _call(request_key: str, index: int, call: Mapping[str, object], stamp: Stamp) -> dict[str, Any]:
-    row = {name: _typed(_CALL_COLUMNS[name], value) for name, value in call.items()}
-    return row | {"request_key": request_key, "call_index": index, "upload_id": stamp.upload_id}
+def _call(request_key: str, index: int, call: Mapping[str, Any], stamp: Stamp) -> dict[str, Any]:
+    return {**call} | {"request_key": request_key, "call_index": index, "upload_id": stamp.upload_id}
 
 
 def _frame(rows: Sequence[Mapping[str, Any]], columns: tuple[Column, ...]) -> pl.DataFrame:

@@ -319,5 +319,5 @@ def _from_frame(column: Column) -> str:
 def _to_frame(column: Column) -> str:
     """SQL that turns a table's column into the frame's: DECIMAL to integer pico-USD."""
     if column.kind == "money":
-        return f'CAST("{column.name}"::DECIMAL(25,12) * {PICO}::DECIMAL(13,0) AS BIGINT) AS "{column.name}"'
+        return f'TRY_CAST(TRY_CAST("{column.name}" AS DECIMAL(25,12)) * {PICO}::DECIMAL(13,0) AS BIGINT) AS "{column.name}"'
     return f'"{column.name}"'

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from duckdb import DuckDBPyConnection
 
+from ingest.bounds import MAX_FIGURE
 from ingest.schema import REPLICA_HOURS
 from ingest.store import flat_rows, flat_source
 from ingest.store.flat_plan import FlatMeaning, Layout
@@ -36,13 +37,8 @@ class FlatCounts:
 
 
 def load_flat(cursor: DuckDBPyConnection, file: FlatFile, columns: Columns, meaning: FlatMeaning) -> FlatCounts:
-    """Counts of a file whose rows are now in the store; everything within the transaction of the cursor.
-
-    Raises:
-        UnreadableInput: the bytes cannot be read as rows at all.
-    """
-    with flat_source.told(meaning.source):
-        return _Load(cursor, file, columns, meaning).run()
+    """Counts of a file whose rows are now in the store; everything within the transaction of the cursor."""
+    return _Load(cursor, file, columns, meaning).run()
 
 
 class _Load:
@@ -209,7 +205,8 @@ def hours_select(plan: Plan, columns: Sequence[str] = ()) -> str:
     reason = (
         "CASE WHEN is_empty THEN 'unreadable' WHEN is_bad THEN 'bad_value' "
         "WHEN replica IS NULL OR hour_ns IS NULL THEN 'missing_value' "
-        "WHEN least(up_s, busy_s) < 0 THEN 'negative_duration' END AS reason"
+        "WHEN least(up_s, busy_s) < 0 THEN 'negative_duration' "
+        f"WHEN greatest(up_s, busy_s, mean_batch_size) > {MAX_FIGURE} THEN 'bad_value' END AS reason"
     )
     return f"SELECT {', '.join([*columns, reason, *values])} FROM ({fields_layer(plan, columns)})"
 

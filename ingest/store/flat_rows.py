@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ingest.bounds import FIGURE_FLAG, MAX_FIGURE
 from ingest.store.flat_sql import (
     DAY_NS,
     DURATIONS,
     ENGINE_STAGES,
+    FIELDS,
     FIRST_NS,
     MEASURED_STAGES,
     RESIDUAL_NS,
@@ -21,6 +23,7 @@ from ingest.store.flat_sql import (
     fields_layer,
     name,
     text,
+    within,
 )
 
 UNREADABLE = "unreadable"  # every column is null: the line is no object, or none of its names is known
@@ -150,13 +153,16 @@ def _final(plan: Plan) -> dict[str, str]:
         "itl_basis": "CASE WHEN itl_max_ns IS NOT NULL THEN 'token' END",
         "attributes": "made_attributes",
         "dimensions": "made_dimensions",
-        "flags": _flags(),
+        "flags": _flags(plan),
     }
     if plan.vantage:
         columns["vantage"] = text(plan.vantage)
     columns |= _generation(plan) | _stages()
     plain = ({item.field for item in plan.inputs} | set(plan.constants)) - set(columns) - set(PSEUDO)
-    return columns | {wanted: name(wanted) for wanted in sorted(plain)}
+    return columns | {
+        wanted: within(name(wanted), MAX_FIGURE) if FIELDS[wanted] == "float" else name(wanted)
+        for wanted in sorted(plain)
+    }
 
 
 def _generation(plan: Plan) -> dict[str, str]:
@@ -167,7 +173,8 @@ def _generation(plan: Plan) -> dict[str, str]:
         "generation_ns": f"""CASE WHEN {several} THEN CASE
             WHEN decode_ns IS NOT NULL AND calls > 0 THEN decode_ns
             WHEN generation_ns IS NOT NULL THEN generation_ns
-            WHEN tpot_ns > 0 THEN tpot_ns * (output_tokens - calls)
+            WHEN tpot_ns > 0 THEN CASE WHEN CAST(tpot_ns AS DOUBLE) * (output_tokens - calls) <= {DAY_NS}
+                THEN tpot_ns * (output_tokens - calls) END
             WHEN {split} THEN greatest(e2e - ttft - coalesce(postprocess_ns, 0), 0) END END""",
         "generation_basis": f"""CASE WHEN {several} THEN CASE
             WHEN decode_ns IS NOT NULL AND calls > 0 THEN 'engine'
@@ -200,13 +207,16 @@ def _call_ttft() -> str:
         CASE WHEN is_engine THEN queue_ns + prefill_ns ELSE ttft END END)"""
 
 
-def _flags() -> str:
+def _flags(plan: Plan) -> str:
+    figures = [name(item.field) for item in plan.inputs if item.kind == "float"]
     flags = {
         "timing_invalid": "is_ttft_late OR is_overlong",
         "residual_negative": f"NOT is_overlong AND told_sum - e2e > {ROUNDING_NS}",
         "ttft_split": "NOT is_engine AND ttft IS NOT NULL AND calls = 1 AND e2e IS NOT NULL",
         "ttft_missing": "streaming AND class = 'ok' AND ttft IS NULL AND output_tokens > 0",
     }
+    if figures:
+        flags[FIGURE_FLAG] = " OR ".join(f"abs({figure}) > {MAX_FIGURE}" for figure in dict.fromkeys(figures))
     entries = ", ".join(f"CASE WHEN {sql} THEN {text(flag)} END" for flag, sql in flags.items())
     return f"list_filter([{entries}], lambda x: x IS NOT NULL)"
 
@@ -243,7 +253,7 @@ def _reason(plan: Plan) -> str:
     cases += [
         (f"started < {FIRST_NS} OR started > {latest} OR ended > {latest}", "time_out_of_range"),
         ("ended < started", "end_before_start"),
-        (f"e2e > {DAY_NS}", "duration_too_long"),
+        (f"greatest({', '.join(['e2e', *durations])}) > {DAY_NS}", "duration_too_long"),
         ("coalesce(started, e2e, ttft, input_tokens, output_tokens) IS NULL", "no_time"),
     ]
     arms = " ".join(f"WHEN {condition} THEN {text(reason)}" for condition, reason in cases)

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ingest.bounds import FAR_NS, LAST_NS, MAX_COST_USD, most
 from ingest.schema import NS_PER_S, REQUESTS, STAGES
 
 WORDS = ("", "none", "null", "nan", "-", "undefined", "n/a", "na", "inf", "+inf", "-inf", "infinity", "-infinity")
@@ -148,18 +149,30 @@ def present(sql: str) -> str:
 def typed(item: Input) -> str:
     """SQL of the typed value of one source column; null where it is none."""
     sql = item.sql
+    if item.is_native and item.kind == "int":
+        sql = within(sql, most(item.field))
     if item.is_native and item.kind != "float":
         return f"nullif({sql}, 0)" if item.is_zero_absent else sql
     value = {
         "text": lambda: _text_value(item),
-        "int": lambda: f"try_cast({sql} AS BIGINT)",
+        "int": lambda: within(f"try_cast({sql} AS BIGINT)", most(item.field)),
         "float": lambda: f"CASE WHEN isfinite(try_cast({sql} AS DOUBLE)) THEN try_cast({sql} AS DOUBLE) END",
         "bool": lambda: _bool_value(sql),
-        "money": lambda: f"try_cast({sql} AS DECIMAL(38,12))",
-        "time": lambda: _instant(sql, item.time or TimeForm()),
+        "money": lambda: within(f"try_cast({sql} AS DECIMAL(38,12))", MAX_COST_USD),
+        "time": lambda: cut(_instant(sql, item.time or TimeForm()), LAST_NS),
         "duration": lambda: _duration(sql, item.unit),
     }[item.kind]()
     return f"nullif({value}, 0)" if item.is_zero_absent else value
+
+
+def within(sql: str, most_of_it: float) -> str:
+    """The number, null where it lies beyond what one row can say."""
+    return f"CASE WHEN {sql} BETWEEN -{most_of_it} AND {most_of_it} THEN {sql} END"
+
+
+def cut(sql: str, far: int) -> str:
+    """The number, no farther from 0 than `far`."""
+    return f"CASE WHEN {sql} > {far} THEN {far} WHEN {sql} < -{far} THEN -{far} ELSE {sql} END"
 
 
 def _text_value(item: Input) -> str:
@@ -179,8 +192,9 @@ def _bool_value(sql: str) -> str:
 
 def _duration(sql: str, unit: str) -> str:
     if unit == "ns":
-        return f"try_cast({sql} AS BIGINT)"
-    return f"try_cast(round(try_cast({sql} AS DOUBLE) * {FACTOR[unit]}) AS BIGINT)"
+        return cut(f"try_cast({sql} AS BIGINT)", FAR_NS)
+    value = f"(try_cast({sql} AS DOUBLE) * {FACTOR[unit]})"
+    return f"CASE WHEN isfinite({value}) THEN try_cast(round({cut(value, FAR_NS)}) AS BIGINT) END"
 
 
 def _instant(sql: str, form: TimeForm) -> str:
@@ -280,7 +294,7 @@ def _bad(plan: Plan) -> str:
         f"lower(trim(CAST(r{number} AS VARCHAR))) NOT IN {words()}{_or_zero(item, number)} ELSE false END"
         for number, item in enumerate(plan.inputs)
         if item.kind != "text"
-        and not item.is_native
+        and not (item.is_native and item.kind != "int")
         and not (item.time is not None and item.time.has_numbers and item.time.unit is None)
     ]
     return f"({' OR '.join(clauses)})" if clauses else "false"

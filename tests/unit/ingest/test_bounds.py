@@ -1,0 +1,142 @@
+"""One value beyond what a row can say costs its row, or the value; never the sums of the store."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ingest.formats.contract import RawRequest
+from ingest.load import load
+from ingest.normalize import Normalizer, Stamp
+from ingest.store.database import Store
+from tests.support.loads import PLAIN, counts, load_bytes, write
+
+SOUND: dict[str, object] = {
+    "request_id": "r",
+    "start_time": "2026-03-02T10:00:00Z",
+    "model": "m",
+    "input_tokens": 9,
+    "output_tokens": 5,
+    "e2e_ms": 1000.0,
+}
+
+BEYOND: list[tuple[str, object, str]] = [
+    *[("input_tokens", value, "bad_value") for value in (10**15, 2**63 - 1, -(2**63), 2**70)],
+    ("output_tokens", 1_772_445_600_000_000_000, "bad_value"),
+    *[("cost_usd", value, "bad_value") for value in (1e25, 1e12, "1000001")],
+    *[(name, 2**63 - 1, "bad_value") for name in ("retries", "attempts", "http_status")],
+    *[(name, 9e12, "duration_too_long") for name in ("e2e_ms", "ttft_ms", "queue_ms", "tpot_ms")],
+    ("e2e_ms", 1e300, "duration_too_long"),
+]
+
+
+def as_json(rows: list[dict[str, object]]) -> bytes:
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+def as_csv(rows: list[dict[str, object]]) -> bytes:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return "".join(
+        ",".join(line) + "\n" for line in [names, *([str(row.get(n, "")) for n in names] for row in rows)]
+    ).encode()
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
+def test_rows_beyond_the_bounds_are_refused_by_their_line(name: str, tmp_path: Path) -> None:
+    rows = [SOUND | {key: value, "request_id": f"far{n}"} for n, (key, value, _) in enumerate(BEYOND)]
+    is_table = name.endswith("csv")
+    receipt, requests = load_bytes(tmp_path, (as_csv if is_table else as_json)([SOUND, *rows]), name)
+    assert [(reject.line, reject.reason) for reject in receipt.rejects] == [
+        (2 + is_table + n, reason) for n, (_, _, reason) in enumerate(BEYOND)
+    ]
+    assert requests["request_id"].to_list() == ["r"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [("input_tokens", 2**63 - 1, "bad_value"), ("retries", 2**62, "bad_value"), ("e2e_ms", 9e12, "duration_too_long")],
+)
+def test_columns_of_numbers_alone_are_bound_likewise(key: str, value: object, reason: str, tmp_path: Path) -> None:
+    rows = [SOUND | {key: 1}, SOUND | {key: value, "request_id": "far"}, SOUND | {key: 2, "request_id": "s"}]
+    receipt, requests = load_bytes(tmp_path, as_json(rows))
+    assert [(reject.line, reject.reason) for reject in receipt.rejects] == [(2, reason)]
+    assert requests["request_id"].to_list() == ["r", "s"]
+
+
+@pytest.mark.parametrize("name", ["quality", "queue_depth"])
+def test_a_figure_beyond_the_bounds_is_not_known_and_flagged(name: str, tmp_path: Path) -> None:
+    rows = [SOUND | {name: value, "request_id": f"r{n}"} for n, value in enumerate((0.5, 1e308, -1e13))]
+    receipt, requests = load_bytes(tmp_path, as_json(rows))
+    assert counts(receipt) == (3, 3, 0, 0)
+    assert requests[name].to_list() == [0.5, None, None]
+    assert [flags.count("figure_out_of_range") for flags in requests["flags"].to_list()] == [0, 1, 1]
+
+
+def test_rows_of_readers_in_python_are_bound_likewise() -> None:
+    now_ns = 1_772_445_600_000_000_000
+    sound: dict[str, object] = {"started_ns": now_ns, "input_tokens": 9}
+    batch = [
+        RawRequest(sound | {"quality": 1e300}, 1),
+        RawRequest(sound | {"input_tokens": 2**80}, 2),
+        RawRequest(sound | {"source_cost_usd": 10**25}, 3),
+        RawRequest(sound | {"queue_ns": 10**18}, 4),
+        RawRequest(sound, 5, calls=({"output_tokens": 10**13},)),
+        RawRequest(sound, 6, calls=({"started_ns": 2**70},)),
+    ]
+    requests, _, rejects = Normalizer(Stamp("u", "s", now_ns)).rows(batch)
+    assert requests["flags"].to_list() == [["figure_out_of_range"]]
+    assert [(reject.line, reject.reason) for reject in rejects] == [
+        (2, "bad_value"),
+        (3, "bad_value"),
+        (4, "duration_too_long"),
+        (5, "bad_value"),
+        (6, "time_out_of_range"),
+    ]
+
+
+def chat(number: int, name: str, value: str) -> bytes:
+    told = {
+        "traceId": f"{number + 1:032x}",
+        "spanId": f"{number + 1:016x}",
+        "name": "chat m",
+        "startTimeUnixNano": "1772445600000000000",
+        "endTimeUnixNano": "1772445601000000000",
+        "attributes": [
+            {"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}},
+            {"key": name, "value": {"stringValue": value}},
+        ],
+    }
+    return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [told]}]}]}).encode() + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("gen_ai.usage.cost", "1e25"),
+        ("gen_ai.usage.input_tokens", "1000000000000000"),
+        ("gen_ai.usage.output_tokens", "9223372036854775807"),
+        ("gen_ai.usage.output_tokens", "-9223372036854775808"),
+    ],
+)
+def test_a_span_beyond_the_bounds_is_refused_by_its_line(name: str, value: str, tmp_path: Path) -> None:
+    content = chat(0, name, "1") + chat(1, name, value) + chat(2, name, "2")
+    receipt, requests = load_bytes(tmp_path, content)
+    assert (counts(receipt), receipt.reasons) == ((3, 2, 0, 1), {"bad_value": 1})
+    assert receipt.rejects[0].line == 2
+    assert requests.height == 2
+
+
+def test_usage_beyond_the_bounds_told_as_text_is_not_known(tmp_path: Path) -> None:
+    usage = chat(
+        0, "langfuse.observation.usage_details", json.dumps({"input": 2**62, "input_cached": 2**62, "output": 5})
+    )
+    cost = chat(1, "langfuse.observation.cost_details", json.dumps({"total": 1e25}))
+    first = chat(2, "llm.latency.time_to_first_token", "1e300")
+    (path,) = write(tmp_path, {"a.jsonl": usage + cost + first})
+    with Store.open() as store:
+        assert counts(load(path, store, PLAIN)) == (3, 3, 0, 0)
+        requests = store.read("requests", order="request_key")
+    assert requests["source_cost_usd"].to_list() == [None, None, None]
+    assert requests["output_tokens"].to_list() == [5, None, None]
