@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import IO, cast
 
+from api.outlet import place_of
 from ingest.errors import ConfigError, StateError, UnreadableInput
 from ingest.store import lists
 from ingest.store.database import Store
@@ -29,15 +30,16 @@ def back_up(store: Store, target: Path) -> int:
     Raises:
         ConfigError: the place cannot be written to.
     """
-    fresh = target.with_name(f".{target.name}.part")
     try:
-        with store.settled() as file, file.open("rb") as source, _writer(fresh, target) as out:
+        with (
+            place_of(target) as place,
+            store.settled() as file,
+            file.open("rb") as source,
+            _writer(place, target) as out,
+        ):
             shutil.copyfileobj(source, out, CHUNK)
-        fresh.replace(target)
     except OSError as error:
         raise ConfigError(f"{target} cannot be written: {error.strerror or error}") from error
-    finally:
-        fresh.unlink(missing_ok=True)
     return target.stat().st_size
 
 

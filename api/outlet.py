@@ -10,6 +10,8 @@ import os
 import shutil
 import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ingest.errors import ConfigError
@@ -37,24 +39,30 @@ def put(content: bytes, name: str) -> Path | None:
         return None
     path = Path(name)
     try:
-        if is_special(name):
-            with path.open("wb", buffering=0) as stream:
-                rest = memoryview(content)
-                while rest:
-                    rest = rest[stream.write(rest) or 0 :]
-        else:
-            _replace(content, Path(os.path.realpath(path)))
+        with place_of(path) as place, place.open("wb", buffering=0) as stream:
+            rest = memoryview(content)
+            while rest:
+                rest = rest[stream.write(rest) or 0 :]
     except (OSError, ValueError) as error:
         raise ConfigError(f"{name[:200]} cannot be written: {getattr(error, 'strerror', None) or error}") from error
     return path
 
 
-def _replace(content: bytes, target: Path) -> None:
-    fresh = target.with_name(f".{target.name[:100]}.{os.getpid()}.part")
+@contextmanager
+def place_of(target: Path) -> Iterator[Path]:
+    """Where to write what shall stand at `target`: beside it, and moved there once it is whole; a pipe is its own place.
+
+    Nothing is left beside it where the writing breaks off.
+    """
+    if is_special(str(target)):
+        yield target
+        return
+    real = Path(os.path.realpath(target))
+    fresh = real.with_name(f".{real.name[:100]}.{os.getpid()}.part")
     try:
-        fresh.write_bytes(content)
-        if target.exists():
-            shutil.copymode(target, fresh)
-        fresh.replace(target)
+        yield fresh
+        if real.exists():
+            shutil.copymode(real, fresh)
+        fresh.replace(real)
     finally:
         fresh.unlink(missing_ok=True)

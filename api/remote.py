@@ -20,6 +20,7 @@ import msgspec
 from analysis.result import AnalysisResult, Costs, Reconciliation
 from api.console import Tell, progress
 from api.finance import unzipped
+from api.outlet import place_of
 from api.question import Question
 from ingest.bills import Bill
 from ingest.errors import ConfigError, Reject, ServiceError
@@ -99,9 +100,12 @@ class RemoteDesk:
 
     def back_up(self, target: Path, tell: Tell) -> int:
         """Bytes of the server's store written to `target`."""
-        fresh = target.with_name(f".{target.name}.part")
         try:
-            with self._client.stream("GET", "/api/v1/backup") as said, fresh.open("wb") as out:
+            with (
+                self._client.stream("GET", "/api/v1/backup") as said,
+                place_of(target) as place,
+                place.open("wb") as out,
+            ):
                 if not said.is_success:
                     said.read()
                     raise self._refused(said, "GET", "/api/v1/backup")
@@ -109,11 +113,8 @@ class RemoteDesk:
                 for chunk in said.iter_bytes(CHUNK):
                     out.write(chunk)
                     tell(out.tell(), whole)
-            fresh.replace(target)
         except OSError as error:
             raise ConfigError(f"{target} cannot be written: {error.strerror or error}") from error
-        finally:
-            fresh.unlink(missing_ok=True)
         return target.stat().st_size
 
     def _load(self, file: Found, parameters: dict[str, Any]) -> Receipt:

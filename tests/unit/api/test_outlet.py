@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from api.commands.report import kind_of
-from api.outlet import put
+from api.copies import back_up
+from api.outlet import place_of, put
 from ingest.errors import ConfigError
+from ingest.store.database import Store
 
 
 def test_a_file_is_written_whole_and_nothing_else_stands_beside_it(tmp_path: Path) -> None:
@@ -65,3 +67,27 @@ def test_a_place_that_cannot_be_written_is_told_and_left_as_it_was(tmp_path: Pat
         with pytest.raises(ConfigError, match="cannot be written: "):
             put(b"x", str(tmp_path / name))
     assert os.listdir(tmp_path) == ["folder"]
+
+
+def test_what_breaks_off_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    place = tmp_path / "copy.duckdb"
+    place.write_bytes(b"old")
+
+    def breaks_off() -> None:
+        with place_of(place) as fresh:
+            fresh.write_bytes(b"half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        breaks_off()
+    assert (place.read_bytes(), os.listdir(tmp_path)) == (b"old", ["copy.duckdb"])
+
+
+def test_a_backup_goes_through_a_link_and_leaves_a_device_alone(tmp_path: Path) -> None:
+    (tmp_path / "link.duckdb").symlink_to("real.duckdb")
+    with Store.open(tmp_path / "s.duckdb") as store:
+        size = back_up(store, tmp_path / "link.duckdb")
+        back_up(store, Path("/dev/null"))
+    assert (tmp_path / "link.duckdb").is_symlink()
+    assert (tmp_path / "real.duckdb").stat().st_size == size
+    assert Path("/dev/null").is_char_device()
