@@ -110,31 +110,35 @@ def _thin(scene: Scene) -> float:
 
 
 def _absent(scene: Scene, name: str, usual: float, settings: CauseSettings) -> tuple[float, float] | None:
-    """The longest time around the incident in which the replica served hardly anything, from its last request to its
-    next; None where that is less than a quarter of the incident."""
+    """The time around the incident in which the replica served hardly anything, from its last request to its next.
+
+    None where that is less than a quarter of the incident. It may outlast the breach, which ends when the load falls.
+    """
     interval = scene.interval
     step = settings.bin_s * max(1, math.ceil(SEEN_PER_BIN * interval.length / settings.bin_s / usual))
-    first = max(0.0, interval.start - settings.pad_s)
-    last = min(interval.end + settings.pad_s, (scene.rows.end_ns - scene.rows.start_ns) / 1e9)
+    pad = max(settings.pad_s, interval.length)
+    first = max(0.0, interval.start - pad)
+    last = min(interval.end + pad, (scene.rows.end_ns - scene.rows.start_ns) / 1e9)
     own = scene.rows.frame.filter(pl.col("replica").cast(pl.String) == name)["at"]
-    near = own.filter((own >= first) & (own < last))
     counts = [0] * max(1, math.ceil((last - first) / step))
-    for index in ((near - first) // step).cast(pl.Int64).to_list():
+    for index in ((own.filter((own >= first) & (own < last)) - first) // step).cast(pl.Int64).to_list():
         counts[index] += 1
     limit = settings.gone * usual * step / interval.length
-    best, begin = (0, 0), None
+    best, begin = (0.0, first, first), None
     for index, count in enumerate([*counts, limit + 1]):
         if count <= limit:
             begin = index if begin is None else begin
         elif begin is not None:
-            best = max(best, (index - begin, begin))
+            left, right = first + begin * step, first + index * step
+            best = max(best, (min(right, interval.end) - max(left, interval.start), left, right))
             begin = None
-    left, right = first + best[1] * step, first + (best[1] + best[0]) * step
+    covered, left, right = best
+    if covered < ABSENT * interval.length:
+        return None
     before, after = own.filter(own < left + step / 2), own.filter(own >= right - step / 2)
     start = max(number(before.max()), left - step) if before.len() else left
     end = min(number(after.min()), right + step) if after.len() else right
-    covered = min(end, interval.end) - max(start, interval.start)
-    return (start, end) if best[0] and covered >= ABSENT * interval.length else None
+    return start, end
 
 
 def _gone(
