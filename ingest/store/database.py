@@ -176,7 +176,11 @@ class Store:
         Filters on derived dimensions (buckets, hour, weekday, cache state) are the analysis's to apply.
         """
         where, parameters = selection_sql(selection)
-        return self.read("requests", where, parameters, "started_ns NULLS LAST, request_key", columns)
+        if columns is not None and not {"started_ns", "request_key"} <= set(columns):
+            return self.read("requests", where, parameters, "started_ns NULLS LAST, request_key", columns)
+        rows = self.read("requests", where, parameters, columns=columns)
+        order = rows.select(pl.arg_sort_by("started_ns", "request_key", nulls_last=True)).to_series()
+        return rows if order.is_sorted() else rows[order]  # DuckDB would hold all rows once more to put them in order
 
     def calls(self, selection: Selection, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """Rows of table calls for requests of a selection, ordered by request and index."""
