@@ -23,9 +23,10 @@ from api.finance import unzipped
 from api.outlet import place_of
 from api.question import Question
 from ingest.bills import Bill
-from ingest.errors import ConfigError, Reject, ServiceError
+from ingest.errors import ConfigError, Reject, ServiceError, UnreadableInput
 from ingest.paths import Found, find
 from ingest.receipts import FIRST_REJECTS, LoadOptions, Receipt
+from ingest.unpack import open_source
 
 CHUNK = 1 << 20
 POLL_S = 0.3
@@ -118,7 +119,10 @@ class RemoteDesk:
         return target.stat().st_size
 
     def _load(self, file: Found, parameters: dict[str, Any]) -> Receipt:
-        size = file.path.stat().st_size
+        try:
+            size = open_source(file.path, file.name).size_bytes
+        except UnreadableInput as error:
+            return Receipt("", file.name, "failed", message=error.message, code=error.code)
         with progress(f"sending {file.name}") as tell:
             said = self._ask(
                 "PUT",

@@ -28,6 +28,7 @@ from ingest.sniff import read_head, recognize, source_encoding
 from ingest.store import lists
 from ingest.store.append import add_rejects, loaded_before, reject_counts
 from ingest.store.database import Store
+from ingest.store.flat_source import told as store_errors
 from ingest.store.watch import watched
 from ingest.told import Told
 from ingest.unpack import (
@@ -81,6 +82,7 @@ class SourceLoad:
         self.survey: Survey | None = None
         self.format: Format | None = None
         self.has_spans = False
+        self.rewrites = False
 
     def run(self) -> Receipt:
         """The receipt of a load that is done.
@@ -106,12 +108,26 @@ class SourceLoad:
             with self._copy(source, encoding) as copy:
                 return self._stored(copy.source, head, copy)
         try:
-            return self._stored(source, head, None)
+            return self._stored_or_rewritten(source, head)
         except UnreadableInput:
             if source.packing == "none":
                 raise
         with self._copy(source, encoding) as copy:
             return self._stored(copy.source, head, copy)
+
+    def _stored_or_rewritten(self, source: Source, head: Head) -> Receipt:
+        """A delimited table that the store's reader does not take (line ends of two kinds) goes record by record."""
+        try:
+            return self._stored(source, head, None)
+        except UnreadableInput:
+            if head.shape != "csv" or not isinstance(self._reader, FlatReader):
+                raise
+        self.rewrites = True
+        return self._stored(source, head, None)
+
+    @property
+    def _reader(self) -> object:
+        return self.format.reader if self.format is not None else None
 
     def _refuse_damage(self, source: Source) -> None:
         """An archive that unpacks to nothing is empty only if it is whole."""
@@ -160,12 +176,14 @@ class SourceLoad:
     def _stored(self, source: Source, head: Head, copy: Copy | None) -> Receipt:
         """The receipt after everything is in the store, in one transaction."""
         with self.store.writing() as cursor:
-            told = self._read(cursor, source, head, copy)
+            with store_errors(source.name):
+                told = self._read(cursor, source, head, copy)
             if copy is not None:
                 told = self._with_cut_lines(cursor, told, copy.spool)
             self.has_spans = told.has_spans
             if told.has_spans and self.job.assembles:
-                assemble(cursor, cancelled=self.job.cancelled)
+                with store_errors(source.name):
+                    assemble(cursor, cancelled=self.job.cancelled)
             receipt = self._entered(told, cursor=cursor)
         self._tell(source.size_bytes if copy is None else self.file.path.stat().st_size)
         return receipt
@@ -203,7 +221,7 @@ class SourceLoad:
         assert self.format is not None  # noqa: S101  # set by run
         longest = MAX_LINE_BYTES if copy is not None else self.survey.longest_gap if self.survey else 0
         table = TableLoad(
-            self.store, cursor, self.format, self.upload_id, self.options, self.now_ns, longest_line=longest
+            self.store, cursor, self.format, self.upload_id, self.options, self.now_ns, longest, self.rewrites
         )
         return table.run(source, head, copy.spool.in_source if copy is not None else _as_it_is)
 

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
+from typing import IO
+from uuid import uuid4
 
 from ingest.errors import UnreadableInput
 
 _PATTERN = set("*?[")
+_STDIN = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 LONGEST_TOLD = 200  # characters of a path that a message repeats
 
 
@@ -58,16 +62,13 @@ def _files(given: str | Path, scratch: Path) -> Iterator[Found]:
 
 def _existing(given: str | Path, scratch: Path, told: str) -> Iterator[Found]:
     if str(given) == "-":
-        target = scratch / "stdin.data"
-        with target.open("wb") as out:
-            shutil.copyfileobj(sys.stdin.buffer, out)
-        yield Found(target, "stdin", is_named=True)
+        yield Found(_kept(sys.stdin.buffer, scratch / "stdin.data"), "stdin", is_named=True)
         return
     path = Path(given)
     if path.is_dir():
         yield from _folder(path)
     elif path.exists():
-        yield Found(_real(path), path.name, is_named=True)
+        yield _named(path, scratch)
     elif path.is_symlink():
         raise UnreadableInput(f"{told} is a link to what does not exist, or to itself")
     elif _PATTERN & set(str(given)):
@@ -77,17 +78,55 @@ def _existing(given: str | Path, scratch: Path, told: str) -> Iterator[Found]:
         for match in matches:
             if Path(match).is_dir():
                 yield from _folder(Path(match))
-            else:
+            elif not is_stream(match):
                 yield Found(_real(Path(match)), Path(match).name, is_named=False)
     else:
         raise UnreadableInput(f"{told} does not exist")
 
 
 def _folder(folder: Path) -> Iterator[Found]:
-    for path in sorted(folder.rglob("*")):
+    """Files below a folder by name; a folder that may not be looked into stands for the files that it hides."""
+    closed: set[Path] = set()
+    tree = os.walk(folder, onerror=lambda error: closed.add(Path(error.filename)))
+    files = [Path(top) / name for top, _, names in tree for name in names]
+    for path in sorted([*files, *closed]):
         inner = path.relative_to(folder)
-        if path.is_file() and not any(part.startswith(".") for part in inner.parts):
+        if any(part.startswith(".") for part in inner.parts):
+            continue
+        if path in closed:
+            yield Found(path, str(inner) if inner.parts else folder.name, is_named=True)
+        elif path.is_file():
             yield Found(_real(path), str(inner), is_named=False)
+
+
+def is_stream(path: str | Path) -> bool:
+    """Whether a path can be read once only: "-", a pipe, a device."""
+    try:
+        return str(path) == "-" or not (stat.S_ISREG(mode := Path(path).stat().st_mode) or stat.S_ISDIR(mode))
+    except (OSError, ValueError):
+        return False
+
+
+def _named(path: Path, scratch: Path) -> Found:
+    """A file that the user named; a pipe is kept while it is read.
+
+    Raises:
+        UnreadableInput: it is a device.
+    """
+    if not is_stream(path):
+        return Found(_real(path), path.name, is_named=True)
+    if stat.S_ISFIFO(path.stat().st_mode) or str(path) in _STDIN:
+        with path.open("rb") as pipe:
+            return Found(_kept(pipe, scratch / f"pipe-{uuid4().hex}.data"), path.name, is_named=True)
+    raise UnreadableInput(f"{path} is a device and no file of traces. Give a file, a folder, a pipe or -")
+
+
+def _kept(stream: IO[bytes], target: Path) -> Path:
+    """A file with what the stream has to say; one that is there holds what was read of it before."""
+    if not target.exists():
+        with target.open("wb") as out:
+            shutil.copyfileobj(stream, out)
+    return target
 
 
 def _real(path: Path) -> Path:

@@ -13,7 +13,7 @@ import polars as pl
 
 from ingest.errors import ConfigError, UnknownFormat, UnreadableInput
 from ingest.formats.contract import HEAD_BYTES, Format, Head, Shape, Source
-from ingest.unpack import Damage
+from ingest.unpack import CR_LINES, Damage
 
 BOM = b"\xef\xbb\xbf"
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -28,6 +28,7 @@ BINARY_MAGIC: tuple[tuple[bytes, str], ...] = (  # what lies beside traces in fo
     (b"BZh", "a bzip2 archive; unpack it first"),
     (b"\xfd7zXZ", "an xz archive; unpack it first"),
 )
+MAX_HEAD_LINES = 200  # within which the first two rows of a table are looked for
 MAX_DEPTH = 3  # keys deeper than this tell formats no better
 _SPACE = b" \t\r\n"
 _TOKEN = re.compile(rb'[{}\[\],:]|"(?:[^"\\]|\\.)*"|(?P<torn>"(?:[^"\\]|\\.)*$)|[^\s{}\[\],:"]+', re.DOTALL)
@@ -42,8 +43,10 @@ def read_head(source: Source) -> Head:
     data = _start(source)
     if data.startswith(b"PAR1"):
         return Head(source.name, "parquet", data, columns=_parquet_columns(source))
-    encoding = encoding_of(data)
-    if encoding != "utf-8":
+    encoding = _text_of(data)
+    if encoding == CR_LINES:
+        data = data.replace(b"\r", b"\n")
+    elif encoding != "utf-8":
         data = data[: len(data) // 2 * 2].decode(encoding, "replace").encode("utf-8")
     return head_of(source.name, data.removeprefix(BOM))
 
@@ -57,8 +60,16 @@ def _parquet_columns(source: Source) -> tuple[str, ...]:
 
 
 def source_encoding(source: Source) -> str:
-    """Encoding of a source's text: utf-8 or a form of UTF-16."""
-    return encoding_of(_start(source))
+    """Encoding of a source's text: utf-8, a form of UTF-16, or CR_LINES."""
+    return _text_of(_start(source))
+
+
+def _text_of(data: bytes) -> str:
+    """The encoding; CR_LINES where nothing but carriage returns parts lines or rows."""
+    encoding = encoding_of(data)
+    if encoding != "utf-8" or b"\n" in data or b"\r" not in data.rstrip(_SPACE):
+        return encoding
+    return CR_LINES if shape_of(data.removeprefix(BOM).replace(b"\r", b"\n")) in ("csv", "json_lines") else encoding
 
 
 def _start(source: Source) -> bytes:
@@ -95,8 +106,9 @@ def head_of(name: str, data: bytes) -> Head:
         lines = object_lines(data) if shape == "json_lines" else []
         return Head(name, shape, data, keys=frozenset(json_keys(lines[0] if lines else data)))
     if shape == "csv":
-        delimiter = delimiter_of(first_line(data))
-        return Head(name, shape, data, columns=tuple(split_header(first_line(data), delimiter)), delimiter=delimiter)
+        header = first_line(data)
+        delimiter = delimiter_of(header)
+        return Head(name, shape, data, columns=tuple(split_header(header, delimiter)), delimiter=delimiter)
     return Head(name, shape, data)
 
 
@@ -111,10 +123,10 @@ def shape_of(data: bytes) -> Shape:
     if _is_protobuf(data):
         return "protobuf"
     start = data.lstrip(_SPACE)
-    if b"\0" in (data[:64] if start[:1] in b"{[" else data[:4096]):  # a zero byte within JSON is a fault of one line
-        return "binary"
     if object_lines(data):
         return "json_lines"
+    if b"\0" in (data[:64] if start[:1] in b"{[" else data[:4096]):  # a zero byte within JSON is a fault of one line
+        return "binary"
     if start[:1] in b"{[":
         return _json_shape(start)
     return "csv" if is_table(data) else "text"
@@ -122,11 +134,33 @@ def shape_of(data: bytes) -> Shape:
 
 def is_table(data: bytes) -> bool:
     """Whether the first line is a header, and no heading: several names, and the next line has the delimiter too."""
-    lines = [line for line in data.split(b"\n", 20) if line.strip(_SPACE)][:2]
-    delimiter = delimiter_of(first_line(data))
-    if not delimiter or len(split_header(first_line(data), delimiter)) < 2 or first_line(data).startswith("# "):
+    records = _first_records(data)
+    header = first_line(data)
+    delimiter = delimiter_of(header)
+    if not delimiter or len(split_header(header, delimiter)) < 2 or header.startswith("# "):
         return False
-    return len(lines) < 2 or delimiter.encode() in lines[1]
+    return len(records) < 2 or delimiter.encode() in records[1]
+
+
+def _first_records(data: bytes) -> list[bytes]:
+    """The first two rows of a table, blank lines left out; a line end within quotes parts no rows."""
+    lines = data.split(b"\n", MAX_HEAD_LINES)[:MAX_HEAD_LINES]
+    records: list[bytes] = []
+    taken: list[bytes] = []
+    n_quotes = 0
+    for line in lines:
+        if not taken and not line.strip(_SPACE):
+            continue
+        taken.append(line)
+        n_quotes += line.count(b'"')
+        if n_quotes % 2 == 0:
+            records.append(b"\n".join(taken))
+            taken = []
+        if len(records) == 2:
+            return records
+    if not records or not taken:  # a quote that never ends
+        return records or [line for line in lines if line.strip(_SPACE)][:2]
+    return [*records, b"\n".join(taken)]
 
 
 def _is_protobuf(data: bytes) -> bool:
@@ -218,11 +252,9 @@ def _text(token: bytes) -> str:
 
 
 def first_line(data: bytes) -> str:
-    """The first line that is not blank, without its end."""
-    for line in data.split(b"\n", 20):
-        if line.strip():
-            return line.rstrip(b"\r").decode("utf-8", "replace")
-    return ""
+    """The first line that is not blank, without its end; of a table its first row, which may have several lines."""
+    records = _first_records(data)
+    return records[0].rstrip(b"\r").decode("utf-8", "replace") if records else ""
 
 
 def delimiter_of(line: str) -> str:
@@ -240,7 +272,7 @@ def split_header(line: str, delimiter: str) -> list[str]:
     import csv
 
     try:
-        return [name.strip() for name in next(csv.reader([line], delimiter=delimiter), [])]
+        return [" ".join(name.split()) for name in next(csv.reader([line], delimiter=delimiter), [])]
     except csv.Error:  # a bare carriage return, a name above the library's limit: no header anyone wrote
         return line.split(delimiter)
 
@@ -287,6 +319,8 @@ def looks_like(head: Head) -> str:
     if head.shape in ("json_lines", "json_document"):
         shown = ", ".join(sorted(key for key in head.keys if "." not in key)[:8])
         return f"no known format (JSON with the keys {shown or 'none'})"
+    if head.shape == "csv" and (len(head.columns) < 2 or head.columns[0].lstrip().startswith("#")):
+        return "no known format (text)"  # prose with commas in its first line
     if head.shape in ("csv", "parquet"):
         return f"no known format (a table with the columns {', '.join(head.columns[:8]) or 'none'})"
     return f"no known format ({head.shape})"

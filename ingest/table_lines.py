@@ -105,6 +105,7 @@ def rewrite(
             continue
         if is_header:
             is_header = False
+            _record(first, waiting, lines, delimiter, len(header))  # takes its lines, if it has several
             continue
         if len(data) > MAX_LINE_BYTES:
             yield Reject(number, offset, "line_too_long", head_of(data))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import os
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -31,6 +32,8 @@ CHUNK = 1 << 22
 MAX_LINE_BYTES = 64 << 20  # the longest line that is read (accounting to the line, up to 64 MiB)
 FLOOR_UNPACKED = 1 << 30  # bytes any archive may unpack to
 MAX_RATIO = 250  # unpacked to packed bytes above that floor; telemetry packs about 13 times, tables of numbers 4 times
+
+CR_LINES = "cr"  # in place of an encoding: UTF-8 whose lines end in a carriage return alone
 
 Packing = Literal["none", "gzip", "zstd"]
 Damage = (EOFError, zlib.error, gzip.BadGzipFile, zstd.ZstdError)
@@ -133,6 +136,8 @@ def open_source(path: Path, name: str | None = None, positions: Positions | None
     except FileNotFoundError:
         raise UnreadableInput(f"{shown} does not exist") from None
     except IsADirectoryError:
+        if not os.access(path, os.R_OK | os.X_OK):
+            raise UnreadableInput(f"{shown} is a folder that may not be read; what lies in it is left out") from None
         raise UnreadableInput(f"{shown} is a folder, not a file") from None
     except OSError as error:
         raise UnreadableInput(f"{shown} cannot be read: {error.strerror or error}") from error
@@ -189,7 +194,8 @@ def spool(source: Source, folder: Path, *, encoding: str = "utf-8") -> Spool:
     """An unpacked copy without the lines that no reader takes.
 
     Lines above 64 MiB are left out (an empty line keeps their place) and told as rejects. Of a damaged archive the
-    whole part is kept. Text of another encoding is turned into UTF-8.
+    whole part is kept. Text of another encoding is turned into UTF-8, and lines that
+    end in a carriage return alone into those of today.
     """
     target = folder / f"spool-{hashlib.sha256(str(source.path).encode()).hexdigest()[:16]}.data"
     rejects: list[Reject] = []
@@ -204,7 +210,7 @@ def spool(source: Source, folder: Path, *, encoding: str = "utf-8") -> Spool:
                 break
             cutter.write(decoder(chunk))
         cutter.close()
-    if encoding != "utf-8":
+    if encoding not in ("utf-8", CR_LINES):
         notes.append(f"{encoding.upper()} read as UTF-8; byte offsets count in the UTF-8 form")
     return Spool(target, tuple(rejects), tuple(notes), tuple(removed))
 
@@ -212,6 +218,8 @@ def spool(source: Source, folder: Path, *, encoding: str = "utf-8") -> Spool:
 def _decoder(encoding: str) -> Callable[[bytes], bytes]:
     if encoding == "utf-8":
         return lambda chunk: chunk
+    if encoding == CR_LINES:
+        return lambda chunk: chunk.replace(b"\r", b"\n")
     import codecs
 
     decoder = codecs.getincrementaldecoder(encoding)(errors="replace")

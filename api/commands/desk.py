@@ -26,7 +26,7 @@ from api.settings import Settings
 from ingest.bills import Bill
 from ingest.errors import ConfigError, InputError, UnreadableInput
 from ingest.load import load_paths
-from ingest.paths import find
+from ingest.paths import find, is_stream
 from ingest.receipts import LoadOptions, Receipt
 from ingest.selection import Selection
 from ingest.store.database import Store, StoreSettings
@@ -156,7 +156,7 @@ def folders_of(paths: Sequence[str]) -> tuple[Path, ...]:
     Raises:
         UnreadableInput: a path does not exist, or a pattern matches nothing.
     """
-    named = [path for path in paths if path != "-"]
+    named = [path for path in paths if not is_stream(path)]
     files = find(named, Path())
     folders = {Path(path).resolve(): None for path in named if Path(path).is_dir()}
     for file in files:

@@ -7,6 +7,7 @@ a table of their own.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -63,13 +64,9 @@ def told(file: str) -> Iterator[None]:
         yield
     except duckdb.InterruptException:
         raise
-    except (
-        duckdb.IOException,
-        duckdb.InvalidInputException,
-        duckdb.ConversionException,
-        duckdb.SerializationException,
-    ) as error:
-        first = str(error).splitlines()[0].removeprefix("IO Error: ").removeprefix("Invalid Input Error: ")
+    except duckdb.Error as error:
+        line = "".join(filter(str.isprintable, (str(error).splitlines() or [""])[0]))
+        first = re.sub(r"^([A-Z]\w* )*Error: ", "", line).strip(" :") or "damaged"
         raise UnreadableInput(f"{file} cannot be read: {first.rstrip('.')}", code="unreadable_rows") from error
 
 

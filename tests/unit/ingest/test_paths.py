@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
 from ingest.errors import UnreadableInput
+from ingest.load import load_paths
 from ingest.paths import Found, find
-from tests.support.loads import write
+from ingest.store.database import Store
+from tests.support.loads import PLAIN, write
 
 
 def test_folders_are_walked_by_name_and_files_come_once(tmp_path: Path) -> None:
@@ -86,3 +89,47 @@ def test_a_name_that_is_no_text_is_refused_with_the_way_out(tmp_path: Path) -> N
             UnreadableInput, match=r"n\\udcff.jsonl' is not UTF-8. Rename it, or give it as standard input"
         ):
             find([given], tmp_path)
+
+
+def test_standard_input_named_twice_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"a": 1}\n')))
+    (found,) = find(["-", "-"], tmp_path)
+    assert found.path.read_bytes() == b'{"a": 1}\n'
+
+
+def test_a_pipe_is_kept_while_it_is_read(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(b'{"a": 1}\n',))
+    writer.start()
+    (found,) = find([pipe], tmp_path)
+    writer.join()
+    assert (found.name, found.is_named, found.path.read_bytes()) == ("pipe", True, b'{"a": 1}\n')
+
+
+def test_a_device_is_refused_and_pipes_in_folders_are_passed_over(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableInput, match=r"^/dev/zero is a device and no file of traces"):
+        find(["/dev/zero"], tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    assert find([tmp_path], tmp_path) == find([f"{tmp_path}/*"], tmp_path) == []
+
+
+def test_a_folder_that_may_not_be_read_is_a_failed_receipt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (a, _) = write(tmp_path, {"a.jsonl": b'{"request_id": "r", "model": "m", "e2e_ms": 1}\n', "shut/b.jsonl": b""})
+    walk, access = os.scandir, os.access
+
+    def scandir(path: str | int) -> object:
+        if isinstance(path, str) and path.endswith("shut"):
+            raise PermissionError(13, "Permission denied", path)
+        return walk(path)
+
+    monkeypatch.setattr("os.scandir", scandir)
+    monkeypatch.setattr("os.access", lambda path, mode: Path(path).name != "shut" and access(path, mode))
+    with Store.open() as store:
+        good, shut = load_paths([tmp_path], store, PLAIN)
+    assert (good.name, good.accepted) == (a.name, 1)
+    assert (shut.name, shut.state, shut.message) == (
+        "shut",
+        "failed",
+        "shut is a folder that may not be read; what lies in it is left out",
+    )
