@@ -41,7 +41,6 @@ _MOST: dict[str, int] = {  # fields of spans that cannot be larger
     "retries": MAX_COUNT,
     "cost": MAX_COST_USD,
 }
-_BEYOND = f"CASE WHEN {' OR '.join(f'{name} NOT BETWEEN -{most} AND {most}' for name, most in _MOST.items())} THEN 'bad_value' END"
 PROMOTED = "resource:"  # prefix of a promoted attribute of the resource among the names of its spans
 MAX_PLACES = 4  # names of one field on one span that are looked at, best first
 
@@ -209,9 +208,15 @@ def refusals_relation(raw: str, learned: Learned, latest_ns: int) -> str:
     n = _counts(learned)
     picks = ", ".join(f'{_pick(name, n.get(name, 0), PICK_KINDS[name])} AS "{name}"' for name in _MOST)
     return (
-        f"SELECT line, coalesce({_refused(latest_ns)}, {_BEYOND}) AS refused, text AS head "
+        f"SELECT line, coalesce({_refused(latest_ns)}, {_beyond(n)}) AS refused, text AS head "
         f"FROM (SELECT *, {picks} {_from_shapes(raw)}) WHERE refused IS NOT NULL"
     )
+
+
+def _beyond(counts: dict[str, int]) -> str:
+    """SQL of the reason of a span with a count that cannot be; counts that no span tells are not looked at."""
+    told = " OR ".join(f"{name} NOT BETWEEN -{most} AND {most}" for name, most in _MOST.items() if counts.get(name))
+    return f"CASE WHEN {told} THEN 'bad_value' END" if told else "NULL"
 
 
 def _refused(latest_ns: int) -> str:
@@ -251,16 +256,15 @@ def columns_relation(raw: str, learned: Learned, *, sampling_rate: float | None,
     Parameters of the statement: $upload_id, $source, and those of `raw`. `latest_ns`: later instants are refused.
     """
     n = _counts(learned)
-    picks = ",\n        ".join(f'{_pick(name, n.get(name, 0), kind)} AS "{name}"' for name, kind in PICK_KINDS.items())
+    # columns that no span tells are left out: a null costs more to write than not to name it
+    picks = [f'{_pick(name, n[name], kind)} AS "{name}"' for name, kind in PICK_KINDS.items() if n.get(name)]
     rate = f"{sampling_rate!r}::DOUBLE" if sampling_rate is not None else "kept"
-    attributes = (
-        "CASE WHEN len(rest) > 0 THEN rest_json(rest, rest_keys, vals) END" if learned.keep_attributes else "NULL"
-    )
+    if learned.keep_attributes:
+        picks.append("CASE WHEN len(rest) > 0 THEN rest_json(rest, rest_keys, vals) END AS attributes")
     known = "shape_h IS NOT NULL AND kind_h IS NOT NULL"
-    dimensions = "NULL"
     if learned.dimensions:
         told = ", ".join(_pick(pick, n.get(pick, 0), "text") for pick in learned.dimensions)
-        dimensions = f"dimension_json({_texts(learned.mapping.dimensions)}, [{told}])"
+        picks.append(f"dimension_json({_texts(learned.mapping.dimensions)}, [{told}]) AS dimensions")
     return f"""
 SELECT coalesce(trace_hex(trace_id), lower(trace_id)) AS trace_id, coalesce(span_hex(span_id), lower(span_id)) AS span_id,
     CASE WHEN span_hex(parent_id) <> '0000000000000000' THEN span_hex(parent_id) END AS parent_id,
@@ -272,11 +276,9 @@ SELECT coalesce(trace_hex(trace_id), lower(trace_id)) AS trace_id, coalesce(span
     coalesce(len(names), 0) AS n_attributes,
     (hash(name, started, ended, span_status(status), vals) >> 1)::BIGINT AS content_key, (shape_key >> 1)::BIGINT AS shape_key,
     {rate} AS sampling_rate, service, resource_namespace, resource_region, resource_version, resource_replica,
-    {", ".join(EVENTS)},
-        {picks},
-    {dimensions} AS dimensions, {attributes} AS attributes,
+    {", ".join((*EVENTS, *picks))},
     CASE WHEN NOT ({known}) THEN names END AS raw_names, CASE WHEN NOT ({known}) THEN vals END AS raw_values,
-    coalesce({_refused(latest_ns)}, {_BEYOND}) AS refused
+    coalesce({_refused(latest_ns)}, {_beyond(n)}) AS refused
 FROM (SELECT *, {_kind_key(learned)} AS kind_key {_from_shapes(raw)})
 LEFT JOIN span_kinds ON kind_h = kind_key"""
 
