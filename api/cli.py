@@ -10,6 +10,8 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from importlib import metadata
+from typing import Annotated
 
 import typer
 from typer.exceptions import TyperException
@@ -17,6 +19,7 @@ from typer.exceptions import TyperException
 from api.problems import EXIT_DONE, EXIT_FAILED, EXIT_USAGE, exit_code_of
 from ingest.errors import ServiceError
 
+ABOUT = "From request traces of LLM services to verdicts, root causes, recommendations and costs."
 MANY = ("--compare-with", "--baseline")  # options that take every PATH up to the next option
 GC_THRESHOLD = 100_000  # a command makes records, writes them and ends: little to collect in between
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
@@ -28,7 +31,7 @@ def make_app() -> typer.Typer:
 
     app = typer.Typer(
         name="tailwise",
-        help="From request traces of LLM services to verdicts, root causes, recommendations and costs.",
+        help=ABOUT,
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -52,7 +55,23 @@ def make_app() -> typer.Typer:
     ):
         app.command()(command)
     app.add_typer(keys.keys, name="keys")
+    app.callback(help=ABOUT)(_about)
     return app
+
+
+def _tell_version(value: bool) -> None:
+    if value:
+        sys.stdout.write(f"tailwise {metadata.version('tailwise')}\n")
+        raise typer.Exit
+
+
+def _about(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Say the version and end.")
+    ] = False,
+) -> None:
+    """What holds for all commands."""
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -219,7 +219,7 @@ def inspection_lines(inspection: Inspection) -> list[str]:
     lines = receipt_lines(receipt)
     lines[0] += titled
     if receipt.state == "done" and inspection.requests:
-        lines.append(f"  makes {inspection.requests:,} requests")
+        lines.append(f"  makes {inspection.requests:,} request{'s' if inspection.requests != 1 else ''}")
         filled = {name: n for name, n in inspection.filled.items() if name not in BOOKKEEPING}
         whole = [name for name, n in filled.items() if n == inspection.requests]
         part = [f"{name} {n / inspection.requests:.0%}" for name, n in filled.items() if name not in whole]

@@ -114,6 +114,15 @@ class Asking(Reading):
         typer.Option(help="dimension=value; may be given several times.", rich_help_panel=WHICH),
     ] = None
 
+    def check(self) -> None:
+        """Refuse what contradicts itself, and a week, range or zone that cannot be, before a file is read.
+
+        Raises:
+            ConfigError: naming the option.
+        """
+        super().check()
+        self.question(None).selection(self.timezone or "UTC")
+
     def question(self, command: str | None) -> Question:
         """The question; files that were not given come from the settings."""
         books = Books(self.objectives, self.prices, self.fleet)

@@ -14,6 +14,8 @@ from typing import Annotated
 import msgspec
 import typer
 
+from analysis.money import usd_text
+from analysis.reconcile import PASS_PICO, PASS_SHARE, WARN_SHARE
 from analysis.result import ReconciledMonth, Reconciliation
 from api.commands.desk import open_desk, question_of
 from api.commands.options import Asking, with_options
@@ -87,4 +89,17 @@ def _month_lines(month: ReconciledMonth) -> list[str]:
         *([REASONS[reason], amount] for reason, amount in month.explained.items()),
         [f"unexplained{share}", month.unexplained_usd],
     ]
-    return table_lines([f"{month.month} {month.provider}: {month.verdict.upper()}", "USD"], rows, figures=1)
+    head = f"{month.month} {month.provider}: {month.verdict.upper()}"
+    return [*table_lines([head, "USD"], rows, figures=1), f"{month.verdict}: {_rule(month)}"]
+
+
+def _rule(month: ReconciledMonth) -> str:
+    """Why a month has its verdict."""
+    within = f"{float(PASS_SHARE if month.verdict == 'pass' else WARN_SHARE) * 100:g}{text.NBSP}%"
+    usd = text.dollars(usd_text(PASS_PICO))
+    if month.verdict == "fail":
+        return f"the unexplained part is above {within} of the bill and above {usd}"
+    share = month.unexplained_share
+    if month.verdict == "pass" and (share is None or share > PASS_SHARE):
+        return f"the unexplained part is at most {usd}, whatever its share"
+    return f"the unexplained part is at most {within} of the bill"

@@ -188,6 +188,7 @@ def test_a_bill_that_is_too_high_fails_and_names_the_strange_model(folder: Path)
     ran = tailwise("reconcile", "bill.csv", "requests.jsonl", "--prices", "prices.yaml", folder=folder)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.splitlines()[0] == "bill.csv: FAIL, 2 lines of the bill"
+    assert "fail: the unexplained part is above 2 % of the bill and above 1.00 USD" in ran.stdout.replace("\xa0", " ")
     assert "note: 2026-03, all providers: the ledger has no request of q" in ran.stdout
 
 

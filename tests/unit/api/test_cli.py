@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import metadata
 from typing import Annotated
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from api.cli import spread_paths
+from api.cli import run, spread_paths
 from api.commands.options import with_options
 
 
@@ -28,6 +29,15 @@ from api.commands.options import with_options
 )
 def test_every_path_after_the_option_belongs_to_it(given: list[str], spread: list[str]) -> None:
     assert spread_paths(given) == spread
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (run(["--version"]), capsys.readouterr().out) == (0, f"tailwise {metadata.version('tailwise')}\n")
+
+
+def test_a_week_that_does_not_exist_is_refused_before_a_file_is_looked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["report", "absent.jsonl", "--week", "2026-W99"]) == 2
+    assert capsys.readouterr().err.startswith('tailwise: week "2026-W99" does not exist')
 
 
 @dataclass(frozen=True)

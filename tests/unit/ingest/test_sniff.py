@@ -10,7 +10,7 @@ import pytest
 
 from ingest.errors import ConfigError, UnknownFormat
 from ingest.formats.catalog import FORMATS
-from ingest.sniff import encoding_of, head_of, json_keys, named, read_head, recognize, shape_of
+from ingest.sniff import encoding_of, head_of, json_keys, looks_like, named, read_head, recognize, shape_of
 from ingest.unpack import open_source
 from tests.support.shared import shared
 
@@ -73,6 +73,11 @@ def test_an_unknown_format_is_described() -> None:
         UnknownFormat, match=r"photo\.png is not a trace file, not read: no known format \(a PNG image\)"
     ):
         recognize(head_of("photo.png", b"\x89PNG\r\n\x1a\n"), FORMATS)
+
+
+def test_prose_with_commas_is_text_and_no_table() -> None:
+    head = head_of("README.md", b"# A title, and more\n\nprose, as here\n")
+    assert looks_like(head) == "no known format (text)"
 
 
 def test_a_misspelt_format_is_answered_with_the_nearest() -> None:
