@@ -19,7 +19,7 @@ from uuid import uuid4
 from ingest.errors import UnreadableInput
 
 _PATTERN = set("*?[")
-_STDIN = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
+STDIN = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 LONGEST_TOLD = 200  # characters of a path that a message repeats
 
 
@@ -61,7 +61,7 @@ def _files(given: str | Path, scratch: Path) -> Iterator[Found]:
 
 
 def _existing(given: str | Path, scratch: Path, told: str) -> Iterator[Found]:
-    if str(given) == "-":
+    if str(given) in STDIN:
         yield Found(_kept(sys.stdin.buffer, scratch / "stdin.data"), "stdin", is_named=True)
         return
     path = Path(given)
@@ -100,9 +100,9 @@ def _folder(folder: Path) -> Iterator[Found]:
 
 
 def is_stream(path: str | Path) -> bool:
-    """Whether a path can be read once only: "-", a pipe, a device."""
+    """Whether a path can be read once only: standard input, a pipe, a device."""
     try:
-        return str(path) == "-" or not (stat.S_ISREG(mode := Path(path).stat().st_mode) or stat.S_ISDIR(mode))
+        return str(path) in STDIN or not (stat.S_ISREG(mode := Path(path).stat().st_mode) or stat.S_ISDIR(mode))
     except (OSError, ValueError):
         return False
 
@@ -115,7 +115,7 @@ def _named(path: Path, scratch: Path) -> Found:
     """
     if not is_stream(path):
         return Found(_real(path), path.name, is_named=True)
-    if stat.S_ISFIFO(path.stat().st_mode) or str(path) in _STDIN:
+    if stat.S_ISFIFO(path.stat().st_mode):
         with path.open("rb") as pipe:
             return Found(_kept(pipe, scratch / f"pipe-{uuid4().hex}.data"), path.name, is_named=True)
     raise UnreadableInput(f"{path} is a device and no file of traces. Give a file, a folder, a pipe or -")

@@ -248,12 +248,13 @@ def _reason(plan: Plan) -> str:
         cases.append((f"least({', '.join(tokens)}) < 0", "negative_tokens"))
     if durations:
         cases.append((f"least({', '.join(durations)}) < 0", "negative_duration"))
+        cases.append((f"greatest({', '.join(durations)}) > {DAY_NS}", "duration_too_long"))
     if has_clock:
         cases.append(("started IS NULL OR started = 0", "start_unset"))
     cases += [
         (f"started < {FIRST_NS} OR started > {latest} OR ended > {latest}", "time_out_of_range"),
         ("ended < started", "end_before_start"),
-        (f"greatest({', '.join(['e2e', *durations])}) > {DAY_NS}", "duration_too_long"),
+        (f"e2e > {DAY_NS}", "duration_too_long"),
         ("coalesce(started, e2e, ttft, input_tokens, output_tokens) IS NULL", "no_time"),
     ]
     arms = " ".join(f"WHEN {condition} THEN {text(reason)}" for condition, reason in cases)

@@ -93,7 +93,7 @@ def test_a_name_that_is_no_text_is_refused_with_the_way_out(tmp_path: Path) -> N
 
 def test_standard_input_named_twice_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"a": 1}\n')))
-    (found,) = find(["-", "-"], tmp_path)
+    (found,) = find(["-", "/dev/stdin", "-"], tmp_path)
     assert found.path.read_bytes() == b'{"a": 1}\n'
 
 
