@@ -134,10 +134,14 @@ def _tell(store: Store, cursor: DuckDBPyConnection, heir: str, n_rows: int, uplo
         return
     moved = min(n_rows, int(row[1] or 0))
     accepted, duplicate = int(row[0] or 0) + moved, int(row[1] or 0) - moved
-    values: dict[str, Any] = {"upload_id": heir, "n_accepted": accepted, "n_duplicate": duplicate}
+    says = f"{moved} duplicates became rows of this upload when {upload_id}, which told them first, was deleted"
+    values: dict[str, Any] = {
+        "upload_id": heir,
+        "n_accepted": accepted,
+        "n_duplicate": duplicate,
+        "message": says,
+    }
     if row[2]:
-        receipt = json.loads(row[2])
-        note = f"{moved} duplicates became rows of this upload when {upload_id}, which told them first, was deleted"
-        receipt |= {"accepted": accepted, "duplicate": duplicate, "notes": [*receipt.get("notes", []), note]}
+        receipt = json.loads(row[2]) | {"accepted": accepted, "duplicate": duplicate, "message": says}
         values["receipt"] = json.dumps(receipt, sort_keys=True, ensure_ascii=False)
     store.put_upload(values, cursor)

@@ -77,6 +77,17 @@ def test_a_deleted_upload_takes_its_rows_along(tmp_path: Path) -> None:
     assert (missing.status_code, missing.headers["content-type"]) == (404, "application/problem+json")
 
 
+def test_rows_sent_twice_outlive_the_deletion_of_the_first_and_come_back_after_the_last(tmp_path: Path) -> None:
+    with client(tmp_path) as service:
+        first, second = put(service, "a.jsonl", GOOD), put(service, "a.jsonl", GOOD)
+        seen = []
+        for upload in (first, second):
+            service.delete(f"/api/v1/uploads/{upload['id']}")
+            seen.append(service.get("/api/v1/summary").json()["summary"]["requests"])
+        again = put(service, "a.jsonl", GOOD)
+    assert (seen, again["accepted"]) == ([50, 0], 50)
+
+
 def test_uploads_are_listed_newest_first_by_key(tmp_path: Path) -> None:
     with client(tmp_path) as service:
         ids = [put(service, f"{n}.jsonl", request_rows(1, request_id=f"q-{n}"))["id"] for n in range(5)]

@@ -57,6 +57,8 @@ def test_the_same_bytes_sent_twice_stay_when_the_first_is_taken_out(tmp_path: Pa
             forget(store, "u-1")
             assert owners(store) == {"u-2": 2}
             assert receipts(store) == {"u-2": (2, 0)}
+            says = "2 duplicates became rows of this upload when u-1, which told them first, was deleted"
+            assert store.uploads()["message"].to_list() == [says]
             assert store.rejects("u-2").height == (number == 0)
             assert counts(load(path, store, PLAIN, upload_id="u-3"))[1:3] == (0, 2)
             forget(store, "u-2")
