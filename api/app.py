@@ -14,12 +14,13 @@ from typing import cast
 import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from api.house import open_house
 from api.keys import KeyRing, keys_file
 from api.middleware import BodyLimit, Heads, Keys, RateLimit, SameSite, SecurityHeaders
+from api.pages import page_policy
 from api.problems import MEDIA_TYPE, Refused, problem, problem_of, status_of
 from api.routes import (
     costs,
@@ -39,6 +40,7 @@ from api.routes import (
 from api.settings import MIB, Settings
 from api.telemetry import Measured, Telemetry
 from ingest.errors import ServiceError
+from reports.pages import render_problem
 
 SMALL_BODY = 4 * MIB  # of every route that takes neither files nor spans
 MODULES = (
@@ -103,33 +105,42 @@ def _limit(settings: Settings, path: str) -> int:
     return settings.max_upload_bytes if path.startswith("/api/v1/uploads") else SMALL_BODY
 
 
-def _answer(members: dict[str, object], retry_after: int | None = None) -> JSONResponse:
-    headers = {"retry-after": str(retry_after)} if retry_after is not None else None
+def _answer(request: Request, members: dict[str, object], retry_after: int | None = None) -> Response:
+    """The problem: a page for a reader at a browser, JSON for programs and below /api."""
+    headers = {"retry-after": str(retry_after)} if retry_after is not None else {}
+    reads_page = request.method == "GET" and "text/html" in request.headers.get("accept", "")
+    if reads_page and not request.url.path.startswith(("/api/", "/v1/")):
+        hint = members.get("hint")
+        page = render_problem(str(members["title"]), str(members["detail"]), None if hint is None else str(hint))
+        headers["content-security-policy"] = page_policy(page)
+        return HTMLResponse(page, int(str(members["status"])), headers)
     return JSONResponse(members, int(str(members["status"])), headers, MEDIA_TYPE)
 
 
-async def _service_error(request: Request, error: Exception) -> JSONResponse:
+async def _service_error(request: Request, error: Exception) -> Response:
     error = cast(ServiceError, error)
     if status_of(error) >= HTTPStatus.INTERNAL_SERVER_ERROR:
         structlog.get_logger("http").error("failed", path=request.url.path, code=error.code, message=error.message)
-    return _answer(problem_of(error, request.url.path), error.retry_after if isinstance(error, Refused) else None)
+    return _answer(
+        request, problem_of(error, request.url.path), error.retry_after if isinstance(error, Refused) else None
+    )
 
 
-async def _invalid(request: Request, error: Exception) -> JSONResponse:
+async def _invalid(request: Request, error: Exception) -> Response:
     error = cast(RequestValidationError, error)
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"])
-    return _answer(problem(422, "invalid_parameter", f"{place}: {first['msg']}", instance=request.url.path))
+    return _answer(request, problem(422, "invalid_parameter", f"{place}: {first['msg']}", instance=request.url.path))
 
 
-async def _http_error(request: Request, error: Exception) -> JSONResponse:
+async def _http_error(request: Request, error: Exception) -> Response:
     error = cast(HTTPException, error)
     codes = {404: ("no_such_route", "nothing is at this address; GET /docs lists what is"), 405: ("wrong_method", "")}
     code, detail = codes.get(error.status_code, ("http", str(error.detail)))
-    return _answer(problem(error.status_code, code, detail or str(error.detail), instance=request.url.path))
+    return _answer(request, problem(error.status_code, code, detail or str(error.detail), instance=request.url.path))
 
 
-async def _unexpected(request: Request, error: Exception) -> JSONResponse:
+async def _unexpected(request: Request, error: Exception) -> Response:
     structlog.get_logger("http").error("unexpected", path=request.url.path, exc_info=error)
     detail = f"the server met an error that it does not know ({type(error).__name__}); its log has more"
-    return _answer(problem(500, "unexpected", detail, instance=request.url.path))
+    return _answer(request, problem(500, "unexpected", detail, instance=request.url.path))

@@ -5,6 +5,8 @@ Input: records of view/service.py, or a result. Output: HTML bytes that ask nobo
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from analysis.result import AnalysisResult
 from reports.text import Text
 from reports.view.breach import breach_of
@@ -46,6 +48,22 @@ def render_breach(result: AnalysisResult, objective: str, *, lang: str = "en") -
         "breach.html.jinja", lang=lang, charts=found.has_charts, scripts=("report.js",), styles=("breach.css",), connect=True,
         page=found, say=text.say, here="breach",
     ).encode("utf-8")  # fmt: skip
+
+
+def render_problem(title: str, detail: str, hint: str | None, *, lang: str = "en") -> bytes:
+    """What went wrong, for a reader at a browser."""
+    text = Text.of(lang, "UTC")
+    return shell.page(
+        "problem.html.jinja", lang=lang, charts=False, scripts=("report.js",), connect=True,
+        page=_Plain(), say=text.say, here="problem", title=title, detail=detail, hint=hint,
+    ).encode("utf-8")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Plain:
+    """What the bar above every page asks of it."""
+
+    simulated: bool = False
 
 
 def _sentences(text: Text) -> dict[str, str]:

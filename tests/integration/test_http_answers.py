@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import re
@@ -286,3 +287,20 @@ def test_a_wrong_question_is_a_problem_that_says_what_is_right(service: TestClie
     assert (said.status_code, told["status"], told["title"]) == (422, 422, "Unprocessable Content")
     assert says in told["detail"]
     assert told["code"]
+
+
+@pytest.mark.parametrize("path", ["/nope", "/objectives/nope", "/reports/nope", "/requests/nope"])
+def test_an_unknown_address_is_a_page_in_a_browser_and_a_problem_for_a_program(tmp_path: Path, path: str) -> None:
+    with client(tmp_path) as service:
+        page = service.get(path, headers={"accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+        problem = service.get(path)
+        api = service.get("/api/v1/objectives/nope", headers={"accept": "text/html"})
+    assert (page.status_code, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert "<h1>Not Found</h1>" in page.text
+    assert (
+        html.escape(problem.json()["detail"], quote=True).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
+        in page.text
+    )
+    assert "script-src 'sha256-" in page.headers["content-security-policy"]
+    assert (problem.status_code, problem.headers["content-type"]) == (404, "application/problem+json")
+    assert api.headers["content-type"] == "application/problem+json"
