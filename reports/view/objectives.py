@@ -100,7 +100,7 @@ def objective_row(objective: ObjectiveResult, text: Text) -> Row:
 
 
 def budget_cell(objective: ObjectiveResult) -> Cell:
-    """Budget spent, with its bar; red above the whole of it."""
+    """Budget spent, with its bar, red above the whole of it; without a verdict there is no bar to read one from."""
     spent = objective.budget_spent
     if spent is None:
         return Cell(((Piece(words.UNKNOWN, "note"),),))
@@ -108,6 +108,8 @@ def budget_cell(objective: ObjectiveResult) -> Cell:
     lines: tuple[Rich, ...] = ((Piece(f" {words.whole_share(spent)}"),),)
     if objective.period_budget_spent is not None and objective.period is not None:
         lines = (*lines, (Piece(f"{objective.period}: {words.whole_share(objective.period_budget_spent)}", "hint"),))
+    if objective.verdict in ("too_few", "unknown"):
+        return Cell(lines)
     return Cell(lines, meter=Meter(width, over=spent > 1))
 
 

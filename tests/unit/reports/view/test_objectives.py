@@ -7,7 +7,7 @@ from dataclasses import replace
 from reports.charts.data import Lines, TimeBars
 from reports.text import NBSP, Text
 from reports.view.blocks import Cell, Figure, Message, Panel, Table
-from reports.view.objectives import budget_part, objectives_part, ordered
+from reports.view.objectives import budget_cell, budget_part, objectives_part, ordered
 from tests.support.results import empty, week
 
 EN = Text.of("en", "UTC")
@@ -117,3 +117,10 @@ def test_the_budget_of_the_period_stands_beneath_that_of_the_selection() -> None
     figure = budget_part(replace(result, objectives=[longer]), EN).blocks[0]
     assert isinstance(figure, Figure)
     assert figure.says.endswith("At this pace the budget is spent on Thu 19 March 06:00.")
+
+
+def test_a_budget_without_a_verdict_has_no_bar() -> None:
+    spent = replace(week().objectives[0], budget_spent=2.4)
+    shown = [budget_cell(replace(spent, verdict=verdict)).meter for verdict in ("breached", "too_few", "unknown")]
+    assert [meter is not None and meter.over for meter in shown] == [True, False, False]
+    assert shown[1:] == [None, None]
