@@ -269,3 +269,18 @@ def test_home_says_why_a_file_was_refused(browser: Browser) -> None:
         told = page.inner_text("li[data-ended=failed]")
     assert "Not read" in told
     assert "notes.docx: no known format. tailwise inspect says what was tried." in told
+
+
+def test_the_comparison_fits_its_card_and_a_cut_table_shows_a_shadow(browser: Browser, tmp_path: Path) -> None:
+    found = week()
+    assert found.comparison is not None
+    long = {"interval": (-12345678901.0, 12345678901.0), "change": -98765432.1, "mix": -12345.6, "within": -12345.6}
+    changes = [replace(change, **long, unit="s") for change in found.comparison.changes]  # type: ignore[arg-type]
+    file = tmp_path / "wide.html"
+    file.write_bytes(render(replace(found, comparison=replace(found.comparison, changes=changes)), "html"))
+    with opened(browser) as (page, _):
+        page.goto(file.as_uri())
+        overflow = page.evaluate("(s => s.scrollWidth - s.clientWidth)(document.querySelector('#p9 .scroll'))")
+        shadows = page.evaluate("getComputedStyle(document.querySelector('#p9 .scroll')).backgroundAttachment")
+    assert overflow == 0
+    assert shadows == "local, local, scroll, scroll"
