@@ -89,8 +89,12 @@ def _totals(cursor: duckdb.DuckDBPyConnection, told: frozenset[str]) -> None:
             AND (cls IN ('container', 'gateway') OR cls IS NULL)
             -- a wrapper of the AI SDK has a call below it; where it has none, that one was told in another trace
             AND NOT (coalesce(emitter = 'ai_sdk', false) AND t NOT IN (SELECT t FROM as_total))""")
+    if not usage or not _count(cursor, "SELECT count(*) FROM as_around"):
+        tokens = ", ".join(f"{name} BIGINT" for name in _TOKENS)
+        cursor.execute(f"CREATE OR REPLACE TEMP TABLE as_usage_around (t UBIGINT, {tokens}, is_input_mended BOOLEAN)")
+        return
     around = f"""SELECT {", ".join(f"around.{name}" for name in keep.split(", "))}, {columns_sql(USED, told, "spans")}
-        FROM as_around AS around JOIN as_source AS spans ON spans.row_id = around.r WHERE {" OR ".join(f"{name} IS NOT NULL" for name in usage) or "false"}"""
+        FROM as_around AS around JOIN as_source AS spans ON spans.row_id = around.r WHERE {" OR ".join(f"{name} IS NOT NULL" for name in usage)}"""
     cursor.execute(f"""CREATE OR REPLACE TEMP TABLE as_usage_around AS
         SELECT * FROM ({judged_sql(around, keep)}) WHERE coalesce(input_tokens, output_tokens) IS NOT NULL
         QUALIFY row_number() OVER (PARTITION BY t ORDER BY depth, st, s) = 1""")
