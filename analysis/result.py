@@ -304,6 +304,7 @@ class Goodput:
     series: list[TimePoint]
     note: str | None
     good_requests_per_replica_hour: float | None = None
+    unknown: int = 0  # valid requests of which it cannot be said; they are in `valid` and not in `ratio`
 
 
 @dataclass(frozen=True)

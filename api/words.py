@@ -99,7 +99,9 @@ def head_lines(result: AnalysisResult) -> list[str]:
     if summary.unpriced_requests:
         said.append(f"{text.count(summary.unpriced_requests)} unpriced")
     if result.goodput.ratio is not None:
-        said.append(f"{text.share(result.goodput.ratio)} good")
+        judged = result.goodput.valid - result.goodput.unknown
+        of_judged = f" of the {text.count(judged)} judged" if result.goodput.unknown else ""
+        said.append(f"{text.share(result.goodput.ratio)}{of_judged} good")
     said.append(f"data quality {result.data_quality.grade or text.UNKNOWN}")
     return [*_wrapped(result.selection.title, ""), *_wrapped(", ".join(said), "")]
 

@@ -68,6 +68,7 @@ def goodput(
         interval=wilson(good, good + bad),
         good=good,
         valid=good + bad + unknown,
+        unknown=unknown,
         cost_per_good_request_usd=_cost_per_good(frame) if priced else None,
         good_output_tokens=round(good_tokens) if tokens_known else None,
         output_tokens_per_usd=good_tokens / cost if priced and cost and tokens_known else None,

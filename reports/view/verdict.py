@@ -299,11 +299,12 @@ def _goodput(result: AnalysisResult, text: Text) -> Head:
         )
     rate = text.say("{n} output tok/s", n=words.number(good.output_tokens_per_second))
     before = _before(result, "goodput", text)
-    of_valid = text.say("{share} of {n} valid requests good", share=words.share(good.ratio), n=words.count(good.valid))
+    said = words.count(good.valid - good.unknown)  # those of which it could be said
+    of_valid = text.say("{share} of {n} valid requests good", share=words.share(good.ratio), n=said)
     if good.interval is not None:
         of_valid = text.say(
             "{share} ({interval}) of {n} valid requests good",
-            share=words.share(good.ratio), interval=words.share_interval(good.interval), n=words.count(good.valid),
+            share=words.share(good.ratio), interval=words.share_interval(good.interval), n=said,
         )  # fmt: skip
     first = f"{rate} · {before}" if before else rate
     return Head(

@@ -126,6 +126,12 @@ def test_nothing_spent_while_most_requests_have_no_price_is_not_told_as_zero() -
     )
 
 
+def test_the_share_of_good_requests_is_of_those_that_could_be_judged() -> None:
+    result = week()
+    known = replace(result.goodput, ratio=0.0, good=0, valid=34, unknown=29)
+    assert "0 % of the 5 judged good" in plain(head_lines(replace(result, goodput=known)))
+
+
 def test_a_verdict_says_whether_it_is_sure() -> None:
     rows = {row.id: row for row in week().objectives}
     broken, met = (next(row for row in rows.values() if row.verdict == verdict) for verdict in ("breached", "met"))
