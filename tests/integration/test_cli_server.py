@@ -64,7 +64,7 @@ def test_commands_ask_a_server_that_holds_the_store(
     assert costs.stdout.splitlines()[0].startswith("user,")
     assert len(costs.stdout.splitlines()) == 4
     assert (held.returncode, "s.duckdb is held by another process" in held.stderr) == (1, True)
-    assert (refused.returncode, 'week "nonsense" is not of the form 2026-W48' in refused.stderr) == (1, True)
+    assert (refused.returncode, 'week "nonsense" is not of the form 2026-W48' in refused.stderr) == (2, True)
 
 
 def test_a_run_file_says_the_sampling_rate_to_a_server_too(
