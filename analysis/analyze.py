@@ -54,7 +54,6 @@ class Measured:
     """One side: its requests with figures, cost and `good_verdict`, what stands beside them, and the range."""
 
     frame: pl.DataFrame
-    calls: pl.DataFrame
     replica_hours: pl.DataFrame  # as stored
     hours: pl.DataFrame | None  # of the selection, with cost and idle part; None if there can be none
     ledger: Ledger
@@ -173,7 +172,6 @@ def judgement(
         judged,
         objectives.items,
         replica_hours=side.replica_hours,
-        calls=side.calls,
         baseline=None if other is None else other.frame,
         fleet=fleet,
     )
@@ -185,8 +183,7 @@ def measured(
 ) -> Measured:
     """The requests of a selection with all their figures, filtered by derived dimensions too."""
     requests = store.requests(selection, [column.name for column in REQUESTS if column.name not in NOT_READ])
-    calls = store.calls(selection)
-    ledger = keep_ledger(requests, calls, prices)
+    ledger = keep_ledger(requests, store.calls(selection), prices)
     frame = measure(ledger.requests, objectives.settings)
     derived = grouped(pair for pair in selection.where if pair[0] in DERIVED_DIMENSIONS)
     if derived:
@@ -194,9 +191,7 @@ def measured(
     frame = with_good(frame, objectives, last_instant(frame))
     stored = store.replica_hours(selection)
     hours = fleet_hours(stored, selection, fleet, frame)
-    return Measured(
-        frame, calls, stored, hours, ledger, span_of(frame, selection.start_ns, selection.end_ns), selection
-    )
+    return Measured(frame, stored, hours, ledger, span_of(frame, selection.start_ns, selection.end_ns), selection)
 
 
 def earlier_requests(

@@ -34,7 +34,6 @@ def diagnose(
     objectives: Sequence[Objective],
     *,
     replica_hours: pl.DataFrame,
-    calls: pl.DataFrame | None = None,  # noqa: ARG001 - the agreed door; requests carry the sums of their calls
     baseline: pl.DataFrame | None = None,
     catalog: Catalog | None = None,
     fleet: Fleet | None = None,
@@ -47,7 +46,6 @@ def diagnose(
         judged: the objectives' verdicts over the same frame.
         objectives: their definitions, for limits that depend on the length.
         replica_hours: table of the store; may be empty.
-        calls: not used yet beyond the requests' own sums.
         fleet: devices and models, for rules that ask how far a time lies above its floor.
         catalog: rules, the built-in ones if not given.
         baseline: the same columns of an earlier selection, used where this one has no unbroken part.
