@@ -7,7 +7,6 @@ import html
 import io
 import json
 import re
-import shutil
 import zipfile
 from collections.abc import Iterator
 from decimal import Decimal
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from tests.support.browser import chromium
 from tests.support.server import client, put, request_rows
 
 OBJECTIVES = b"""
@@ -208,8 +208,8 @@ def test_a_report_can_bring_its_own_files(service: TestClient) -> None:
     assert (wrong.status_code, wrong.json()["code"]) == (422, "invalid_parameter")
 
 
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="PDF needs Chromium: apt-get install chromium")
 def test_a_report_prints_as_pdf(service: TestClient) -> None:
+    chromium()
     service.post("/api/v1/reports")
     assert service.get("/reports/latest.pdf").content[:5] == b"%PDF-"
 
