@@ -39,11 +39,11 @@ from analysis.metrics.measure import measure
 from analysis.objectives import Objectives
 from analysis.pricebook import PriceBook
 from analysis.result import RESULT_VERSION, AnalysisResult, Comparison, DataQuality, Finding, ObjectiveResult
+from analysis.rules.catalog import Catalog, built_in
 from ingest.schema import NS_PER_S, REQUESTS
 from ingest.selection import DERIVED_DIMENSIONS, Selection
 from ingest.store.database import Store
 
-RULES = "rules of this version"
 MOST_COST_ROWS = 10_000  # of a table in the result: 3 MB of JSON; the command costs has them all
 UPLOADS_WITH_REJECTS = 20  # of which the first rejected rows are shown
 NOT_READ = ("attributes",)  # long texts that no figure needs
@@ -68,6 +68,7 @@ def analyze(
     objectives: Objectives,
     prices: PriceBook,
     fleet: Fleet | None = None,
+    catalog: Catalog | None = None,
     baseline: tuple[Store, Selection] | None = None,
     now: datetime,
     command: str | None = None,
@@ -80,6 +81,7 @@ def analyze(
         objectives: what is promised, and the settings of the judgement.
         prices: price book.
         fleet: capacity of self-hosted models, if a file was given.
+        catalog: rules that advise; the built-in ones if not given.
         baseline: what it is compared with, in this store or another.
         now: the instant that the result bears.
         command: what the reader typed, for the footer.
@@ -93,7 +95,7 @@ def analyze(
     )
     quality = _quality(store, side)
     defining = good_objectives(objectives)
-    judged, findings = judgement(store, side, objectives, fleet, other=other, grade=quality.grade)
+    judged, findings = judgement(store, side, objectives, fleet, catalog=catalog, other=other, grade=quality.grade)
     past = history(store, selection, objectives)
     return AnalysisResult(
         result_version=RESULT_VERSION,
@@ -132,7 +134,7 @@ def analyze(
             timezone=selection.timezone,
             objectives=objectives.source,
             price_book=money.price_book,
-            rules=RULES,
+            rules=(catalog or built_in()).source,
             command=command,
         ),
         notes=_notes(side),
@@ -146,6 +148,7 @@ def judgement(
     objectives: Objectives,
     fleet: Fleet | None = None,
     *,
+    catalog: Catalog | None = None,
     other: Measured | None = None,
     grade: str | None = None,
 ) -> tuple[tuple[ObjectiveResult, ...], tuple[Finding, ...]]:
@@ -153,6 +156,7 @@ def judgement(
 
     Args:
         objectives: in the time zone of the selection; only those to be judged.
+        catalog: rules that advise; the built-in ones if not given.
         other: what is normal, if it is not the unbroken part of the side.
         grade: of the data; worked out if it is not given. At D no verdict is told.
     """
@@ -174,6 +178,7 @@ def judgement(
         replica_hours=side.replica_hours,
         baseline=None if other is None else other.frame,
         fleet=fleet,
+        catalog=catalog,
     )
     return judged, tuple(findings)
 

@@ -15,6 +15,8 @@ from typing import Literal
 
 from analysis.objectives import load_objectives
 from analysis.prices import default_prices, read_prices
+from analysis.rules.catalog import built_in
+from analysis.rules.own import read_catalog
 from api.keys import KeyRing, keys_file
 from api.pdf import BROWSERS
 from api.settings import GIB, LOOPBACK, Settings
@@ -44,6 +46,7 @@ def examine(settings: Settings) -> list[Check]:
         ("version", _version),
         ("objectives", _objectives),
         ("prices", _prices),
+        ("rules", _rules),
         ("time zones", _zones),
         ("store", _store),
         ("spool", _spool),
@@ -76,6 +79,11 @@ def _objectives(settings: Settings) -> tuple[State, str]:
 def _prices(settings: Settings) -> tuple[State, str]:
     book = read_prices(settings.prices) if settings.prices else default_prices()
     return "good", book.title
+
+
+def _rules(settings: Settings) -> tuple[State, str]:
+    catalog = read_catalog(settings.rules) if settings.rules else built_in()
+    return "good", f"{len(catalog.rules)} rules: {catalog.source}"
 
 
 def _zones(settings: Settings) -> tuple[State, str]:

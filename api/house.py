@@ -32,7 +32,7 @@ from ingest.receipts import LoadOptions
 from ingest.store import lists
 from ingest.store.database import Store, StoreSettings
 
-ADOPTED = "objectives.yaml"
+ADOPTED, ADOPTED_RULES = "objectives.yaml", "rules.yaml"
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,8 @@ def open_house(settings: Settings, telemetry: Telemetry) -> Iterator[House]:
     store_settings = StoreSettings((folder,), settings.query_threads, settings.memory_limit)
     with Store.open(settings.store, store_settings) as store:
         house = _build(settings, store, telemetry, folder)
-        house.service.objectives()  # a fault in the file shows at the start, not at the first question
+        house.service.objectives()  # a fault in a file shows at the start, not at the first question
+        house.service.catalog()
         house.start()
         try:
             yield house
@@ -91,8 +92,12 @@ def open_house(settings: Settings, telemetry: Telemetry) -> Iterator[House]:
 
 
 def _build(settings: Settings, store: Store, telemetry: Telemetry, folder: Path) -> House:
-    adopted = folder / ADOPTED  # objectives that were put over HTTP hold where the operator gives none
-    books = Books(settings.objectives or (adopted if adopted.is_file() else None), settings.prices, settings.fleet)
+    books = Books(
+        settings.objectives or _adopted(folder / ADOPTED),
+        settings.prices,
+        settings.fleet,
+        settings.rules or _adopted(folder / ADOPTED_RULES),
+    )
     mapping = read_mapping(settings.mapping) if settings.mapping else Mapping()
     service = Service(store, books, timezone=settings.timezone)
     warmer = Warmer(lambda: service.analyze(Question()), lambda: jobs.unfinished() > 0)
@@ -119,6 +124,11 @@ def _build(settings: Settings, store: Store, telemetry: Telemetry, folder: Path)
     schedules: Schedules = Schedules(folder / "schedules.json", jobs)
     _watch(telemetry, jobs, spool)
     return House(settings, store, service, jobs, taken, receiver, telemetry, schedules, warmer)
+
+
+def _adopted(path: Path) -> Path | None:
+    """What was put over HTTP holds where the operator gives none."""
+    return path if path.is_file() else None
 
 
 def house_of(request: Request) -> House:

@@ -19,15 +19,21 @@ Where = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Books:
-    """Files that judge and price; None: what is built in, and no fleet."""
+    """Files that judge, price and advise; None: what is built in, and no fleet."""
 
     objectives: Path | None = None
     prices: Path | None = None
     fleet: Path | None = None
+    rules: Path | None = None
 
     def over(self, other: Books) -> Books:
         """These files, and those of `other` where there is none here."""
-        return Books(self.objectives or other.objectives, self.prices or other.prices, self.fleet or other.fleet)
+        return Books(
+            self.objectives or other.objectives,
+            self.prices or other.prices,
+            self.fleet or other.fleet,
+            self.rules or other.rules,
+        )
 
 
 @dataclass(frozen=True)

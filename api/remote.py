@@ -205,6 +205,7 @@ def _asked(question: Question) -> dict[str, Any]:
         "objectives": _text(books.objectives),
         "prices": _text(books.prices),
         "fleet": _text(books.fleet),
+        "rules": _text(books.rules),
         "command": question.command,
     }
     return {name: value for name, value in asked.items() if value is not None}

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -28,6 +28,8 @@ from analysis.pricebook import PriceBook
 from analysis.prices import default_prices, read_prices
 from analysis.reconcile import reconcile
 from analysis.result import AnalysisResult, Costs, Finding, ObjectiveResult, Reconciliation, SelectionRecord
+from analysis.rules.catalog import Catalog, built_in
+from analysis.rules.own import own_catalog, read_catalog
 from api.finance import source_hash
 from api.keeper import Keeper
 from api.question import Books, Question, check_dimensions, check_text
@@ -39,6 +41,8 @@ from ingest.store.database import Store
 from reports.render import render
 from reports.writers.focus import focus_bundle
 from reports.writers.focus_rows import FocusOptions
+
+T = TypeVar("T")
 
 KEPT_RESULTS = 32
 KEPT_SIDES = 2
@@ -99,6 +103,11 @@ class Service:
         path = (books or Books()).over(self.books).objectives
         return load_objectives(path) if path else default_objectives()
 
+    def catalog(self, books: Books | None = None) -> Catalog:
+        """The rules that advise."""
+        path = (books or Books()).over(self.books).rules
+        return read_catalog(path) if path else built_in()
+
     def adopt_objectives(self, said: bytes, path: Path) -> Objectives:
         """Judge by the objectives of this text from now on; they are kept in `path`.
 
@@ -106,18 +115,35 @@ class Service:
             StateError: the server was started with a file of objectives, which is its operator's to change.
             ConfigError: the text breaks a rule; what judged before still does.
         """
-        if self.books.objectives not in (None, path):
-            raise StateError(f"the objectives come from {self.books.objectives}; change that file and restart")
-        try:
-            read = read_objectives(said.decode("utf-8-sig"), path.name)
-        except UnicodeDecodeError as error:
-            raise ConfigError(f"the objectives are not UTF-8 text: {error}") from error
-        fresh = path.with_suffix(".new")
-        fresh.write_bytes(said)
-        fresh.replace(path)
+        read = self._adopt("objectives", self.books.objectives, said, path, read_objectives)
         self.books = replace(self.books, objectives=path)
         self.changed()
         return read
+
+    def adopt_rules(self, said: bytes, path: Path) -> Catalog:
+        """Advise by the rules of this text, over the built-in ones, from now on; they are kept in `path`.
+
+        Raises:
+            StateError: the server was started with a file of rules, which is its operator's to change.
+            ConfigError: the text breaks a rule; what advised before still does.
+        """
+        read = self._adopt("rules", self.books.rules, said, path, own_catalog)
+        self.books = replace(self.books, rules=path)
+        self.changed()
+        return read
+
+    def _adopt(self, name: str, current: Path | None, said: bytes, path: Path, read: Callable[[str, str], T]) -> T:
+        """What a text of settings says, kept in `path`."""
+        if current not in (None, path):
+            raise StateError(f"the {name} come from {current}; change that file and restart")
+        try:
+            adopted = read(said.decode("utf-8-sig"), path.name)
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"the {name} are not UTF-8 text: {error}") from error
+        fresh = path.with_suffix(".new")
+        fresh.write_bytes(said)
+        fresh.replace(path)
+        return adopted
 
     def keep_text(self, name: str, text: str | None) -> Path | None:
         """A file with that text, for readers that take files; gone when the store is closed.
@@ -269,7 +295,14 @@ class Service:
             raise unknown_objective(objective_id, [item.id for item in objectives.items])
         before = self._before(question)
         other = None if before is None else measured(*before, objectives, prices, fleet)
-        judged, findings = judgement(self.store, side, replace(objectives, items=asked), fleet, other=other)
+        judged, findings = judgement(
+            self.store,
+            side,
+            replace(objectives, items=asked),
+            fleet,
+            catalog=self.catalog(question.books),
+            other=other,
+        )
         record = selection_record(side.selection, side.span, None if other is None else other.selection)
         return Diagnosis(record, judged[0], list(findings))
 
@@ -281,6 +314,7 @@ class Service:
             objectives=objectives,
             prices=prices,
             fleet=fleet,
+            catalog=self.catalog(question.books),
             baseline=baseline,
             now=self._now(),
             command=question.command,
@@ -297,7 +331,7 @@ class Service:
     def _key(self, question: Question) -> str:
         """Everything a result depends on but the live rows."""
         hasher = hashlib.sha256(repr((self._revision, replace(question, command=None))).encode())
-        for path in (question.books.objectives, question.books.prices, question.books.fleet):
+        for path in astuple(question.books):
             hasher.update(hashlib.sha256(_bytes(path)).digest())
         return hasher.hexdigest()
 

@@ -41,6 +41,7 @@ class Settings(BaseModel):
     objectives: Path | None = Field(None, description="objectives file; default built-in objectives")
     prices: Path | None = Field(None, description="price file, before the built-in price book")
     fleet: Path | None = Field(None, description="self-hosted capacity")
+    rules: Path | None = Field(None, description="rules of a house and thresholds, over the built-in ones")
     mapping: Path | None = Field(None, description="a house's own names")
     timezone: str | None = Field(None, description="zone of weeks, days and hours; default that of the objectives")
     smtp: str | None = Field(

@@ -16,6 +16,7 @@ from analysis.causes.scene import Scene
 from analysis.causes.stage import Rescue
 from analysis.fleet import Fleet
 from analysis.rules.rule import Fact
+from analysis.rules.vocabulary import NOTHING, SEGMENT
 
 LONG_INPUT = 8192  # KB-12
 SHORT_INPUT = 2048  # KB-05
@@ -24,24 +25,6 @@ BURST_S = 10.0  # KB-07: arrivals per 10 s
 SMALL_BATCH = 2.0  # KB-24
 MIN_N = 30
 BEFORE = ("retrieval", "rerank", "guardrail", "gateway")
-
-
-KNOWN_FACTS = (  # what a rule may read; some are null where their columns are missing
-    *("stage", "cause", "candidate", "metric", "kind", "segment_dimension", "n_bad", "structural_share"),
-    *("queue_share", "prefill_share", "decode_share"),
-    *("availability_breached", "tpot_at_risk", "load_correlation", "fano", "queue_gini"),
-    *("cached_ratio", "kv_p90", "preempted_share", "preempted_growth", "batch_growth", "itl_growth"),
-    *("offline_token_share", "attempts_per_request", "attempts_growth", "timeout_share", "timeout_spike"),
-    *("cancelled_with_output", "length_finish_share", "length_finish_growth", "failed_cost_share"),
-    *("session_spread_growth", "gap_hit_loss", "batch_p50", "long_input_share", "long_output_share"),
-    *("unstreamed_share", "ingress_part", "reasoning_share", "behind_long_share"),
-    *("prefill_floor_ratio", "decode_floor_ratio"),
-    *("tpot_batch_r2", "tpot_batch_slope", "tpot_context_r2", "tpot_small_batch_over_limit", "tpot_batch_step"),
-    # told by the candidate that found them
-    *("arrivals_growth", "common_growth", "input_growth", "output_growth", "cache_kept", "slow_ratio"),
-    *("prefill_speed_ratio", "cold_share", "replicas_missing", "batch_ceiling", "failure_dimension"),
-    *("busy_share", "batch_of_capacity", "user_share"),
-)
 
 
 class SceneFacts:
@@ -78,6 +61,8 @@ class SceneFacts:
             facts.update(_per_token(entry, scene))
         if candidate is not None:
             facts.update(candidate.facts)
+        named = dict(candidate.segment) if candidate is not None else {}
+        facts.update({f"{SEGMENT}{name}": named.get(name, NOTHING) for name in scene.rows.dimensions})
         return facts
 
     def shared(self) -> dict[str, Fact]:

@@ -23,6 +23,7 @@ _NUMERIC: dict[str, Callable[[float, float], bool]] = {
     "le": operator.le,
     "lt": operator.lt,
 }
+NUMERIC_OPS = tuple(_NUMERIC)
 OPS: tuple[str, ...] = ("eq", "ne", "in", "not_in", *_NUMERIC)
 
 

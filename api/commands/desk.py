@@ -110,7 +110,7 @@ def open_desk(reading: Reading, compare_with: Sequence[str] = ()) -> Iterator[Op
             if compare_with:
                 baseline = stack.enter_context(_open_store(None, compare_with, settings))
                 load_into(LocalDesk(Service(baseline), None), compare_with, replace(options, sampling_rate=None))
-            books = Books(settings.objectives, settings.prices, settings.fleet)
+            books = Books(settings.objectives, settings.prices, settings.fleet, settings.rules)
             desk = LocalDesk(Service(store, books, timezone=settings.timezone), baseline)
         receipts = load_into(desk, reading.paths, options) if reading.paths else []
         yield Opened(desk, receipts, reading.strict)

@@ -13,7 +13,7 @@ import typer
 
 from analysis.result import AnalysisResult
 from api.commands.desk import open_desk, question_of
-from api.commands.options import Asking, with_options
+from api.commands.options import Judging, with_options
 from api.commands.report import write
 from api.problems import EXIT_BREACHED
 from api.words import diagnosis_lines, head_lines, quiet_lines
@@ -22,9 +22,9 @@ from ingest.errors import ConfigError
 BROKEN = ("breached", "endangered")
 
 
-@with_options(Asking)
+@with_options(Judging)
 def diagnose(
-    asking: Asking,
+    asking: Judging,
     objective: Annotated[str | None, typer.Option(help="Only the objective of this id.")] = None,
     baseline: Annotated[
         list[str] | None, typer.Option(metavar="PATH...", help="What is normal; default the unbroken part.")

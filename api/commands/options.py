@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_type_hints
@@ -125,8 +125,27 @@ class Asking(Reading):
 
     def question(self, command: str | None) -> Question:
         """The question; files that were not given come from the settings."""
-        books = Books(self.objectives, self.prices, self.fleet)
-        return Question(self.week, self.start, self.end, self.timezone, parse_where(self.where or ()), books, command)
+        return Question(
+            self.week, self.start, self.end, self.timezone, parse_where(self.where or ()), self.books(), command
+        )
+
+    def books(self) -> Books:
+        """The files that were given."""
+        return Books(self.objectives, self.prices, self.fleet)
+
+
+@dataclass(frozen=True)
+class Judging(Asking):
+    """Asking, and by which rules causes and advice are told."""
+
+    rules: Annotated[
+        Path | None,
+        typer.Option(help="rules.yaml: rules and thresholds over the built-in ones.", rich_help_panel=FILES),
+    ] = None
+
+    def books(self) -> Books:
+        """The files that were given."""
+        return replace(super().books(), rules=self.rules)
 
 
 def settings_of() -> Settings:

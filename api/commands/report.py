@@ -14,7 +14,7 @@ import typer
 
 from analysis.result import AnalysisResult
 from api.commands.desk import open_desk, question_of
-from api.commands.options import Asking, with_options
+from api.commands.options import Judging, with_options
 from api.console import say
 from api.outlet import STANDARD, is_special, put
 from api.pdf import print_pdf
@@ -26,9 +26,9 @@ KINDS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".csv": 
 DEFAULT_OUTPUT = "report.html"
 
 
-@with_options(Asking)
+@with_options(Judging)
 def report(
-    asking: Asking,
+    asking: Judging,
     output: Annotated[
         str | None, typer.Option("-o", "--output", help="report.html, .md, .csv, .json or .pdf; - for standard output.")
     ] = None,

@@ -27,6 +27,7 @@ def serve(
     objectives: Annotated[Path | None, typer.Option(help="objectives.yaml or OpenSLO.")] = None,
     prices: Annotated[Path | None, typer.Option(help="prices.yaml.")] = None,
     fleet: Annotated[Path | None, typer.Option(help="fleet.yaml.")] = None,
+    rules: Annotated[Path | None, typer.Option(help="rules.yaml, over the built-in rules.")] = None,
     mapping: Annotated[Path | None, typer.Option(help="mapping.yaml.")] = None,
     timezone: Annotated[str | None, typer.Option(help="IANA zone of weeks, days and hours.")] = None,
     config: Annotated[Path | None, typer.Option(help="Settings file; default tailwise.yaml where it stands.")] = None,
@@ -39,6 +40,7 @@ def serve(
         "objectives": objectives,
         "prices": prices,
         "fleet": fleet,
+        "rules": rules,
         "mapping": mapping,
         "timezone": timezone,
     }

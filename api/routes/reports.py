@@ -44,6 +44,7 @@ class Ask(BaseModel):
     objectives: str | None = None
     prices: str | None = None
     fleet: str | None = None
+    rules: str | None = None
     command: str | None = None
 
 
@@ -96,7 +97,10 @@ def _question(house: Inside, ask: Ask) -> Question:
     keep = house.service.keep_text
     check_text("command", ask.command or "")
     books = Books(
-        keep("objectives.yaml", ask.objectives), keep("prices.yaml", ask.prices), keep("fleet.yaml", ask.fleet)
+        keep("objectives.yaml", ask.objectives),
+        keep("prices.yaml", ask.prices),
+        keep("fleet.yaml", ask.fleet),
+        keep("rules.yaml", ask.rules),
     )
     return Question(ask.week, ask.start, ask.end, ask.timezone, parse_where(ask.where), books, ask.command)
 

@@ -7,8 +7,10 @@ import io
 import json
 import os
 import subprocess
+import textwrap
 from collections.abc import Callable
 from decimal import Decimal
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -233,3 +235,40 @@ def test_the_catalogs_are_printed(ask: Ask, tmp_path: Path, words: list[str], li
 def test_explain_tells_metrics_formats_rules_and_recommendations(ask: Ask, tmp_path: Path) -> None:
     told = [ask("explain", name).stdout.split()[0] for name in ("tpot", "kb-09", "scale_out")]
     assert told == ["tpot:", "KB-09", "scale_out"]
+
+
+def worked_example() -> str:
+    """rules.yaml as the README shows it."""
+    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+    block = readme[readme.index("    # rules.yaml") :]
+    return textwrap.dedent(block[: block.index("\n\n")])
+
+
+def test_the_worked_example_of_own_rules_is_listed_explained_and_fires_on_the_demo(ask: Ask, tmp_path: Path) -> None:
+    (tmp_path / "rules.yaml").write_text(worked_example())
+    samples = Path(str(resources.files("api") / "demo"))
+    options = ["--objectives", samples / "objectives.yaml", "--rules", "rules.yaml", "--json", "-"]
+    listed = ask("rules", "--rules", "rules.yaml")
+    told = ask("explain", "OUR-1", "--rules", "rules.yaml")
+    moved = ask("explain", "KB-06", "--rules", "rules.yaml")
+    found = json.loads(ask("diagnose", samples / "2026-W10", *options).stdout)
+    advice = {item["id"]: item for finding in found["findings"] for item in finding["recommendations"]}
+    assert "Call the GPU cloud" in listed.stdout
+    assert "the replicas missing ≥ 2" in told.stdout
+    assert "the share of offline token ≥ 20 %" in " ".join(moved.stdout.split())
+    assert "at least 50 bad requests" in moved.stdout
+    assert (advice["call_gpu_cloud"]["entry"], advice["call_gpu_cloud"]["title"]) == (
+        "OUR-1",
+        "Ask the GPU cloud to replace the lost machines",
+    )
+
+
+def test_rules_come_from_the_settings_too_and_a_slip_is_told(
+    ask: Ask, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "ours.yaml").write_text(worked_example())
+    monkeypatch.setenv("TAILWISE_RULES", str(folder / "ours.yaml"))
+    assert "OUR-1" in ask("rules").stdout
+    (folder / "ours.yaml").write_text(worked_example().replace("op: ge", "op: gee"))
+    ran = ask("diagnose", "requests.jsonl")
+    assert (ran.returncode, 'ours.yaml, line 12, "OUR-1": op "gee" is not known.' in ran.stderr) == (2, True)

@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -125,6 +126,40 @@ def test_a_fault_in_the_objectives_is_told_and_changes_nothing(service: TestClie
     still = service.get("/api/v1/objectives").json()["objectives"][0]["id"]
     assert (said.status_code, still) == (422, "default.ttft")
     assert 'Did you mean "ttft"?' in said.json()["detail"]
+
+
+RULES = b"""
+recommendations: {ask_team: Ask the team}
+rules:
+  - {id: OUR-1, title: Ask, finds: It is slow., recommends: [ask_team], when: {fact: kind, op: eq, value: latency}, priority: 1, effort: 1}
+"""
+
+
+def advised(told: dict[str, Any]) -> list[str]:
+    return [item["id"] for finding in told["findings"] for item in finding["recommendations"]]
+
+
+def test_rules_that_are_put_advise_from_then_on_and_a_fault_changes_nothing(service: TestClient) -> None:
+    service.put("/api/v1/objectives", content=OBJECTIVES)
+    address = "/api/v1/objectives/chat.ttft/diagnosis"
+    before = advised(service.get(address).json())
+    said = service.put("/api/v1/rules", content=RULES)
+    after = advised(service.get(address).json())
+    wrong = service.put("/api/v1/rules", content=RULES.replace(b"fact: kind", b"fact: kimd"))
+    listed = service.get("/api/v1/rules").json()
+    assert ("ask_team" in before, "ask_team" in after, said.status_code) == (False, True, 200)
+    assert (wrong.status_code, 'Did you mean "kind"?' in wrong.json()["detail"]) == (422, True)
+    assert listed["source"] == "rules of this version, under rules.yaml: 1 rule and 0 thresholds"
+    assert next(row for row in listed["rules"] if row["id"] == "OUR-1")["evidence"] == (
+        "the kind of the objective is latency"
+    )
+    assert service.get("/api/v1/result").json()["provenance"]["rules"] == listed["source"]
+
+
+def test_a_question_brings_rules_of_its_own(service: TestClient) -> None:
+    ask = {"objectives": OBJECTIVES.decode(), "rules": RULES.decode()}
+    assert "ask_team" in advised(service.post("/api/v1/result", json=ask).json())
+    assert "ask_team" not in advised(service.post("/api/v1/result", json=ask | {"rules": None}).json())
 
 
 def test_breaches_and_diagnosis_answer_in_one_call(service: TestClient) -> None:
