@@ -17,9 +17,10 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.exceptions import HTTPException
 
+from api.grpc_door import open_grpc
 from api.house import open_house
 from api.keys import KeyRing, keys_file
-from api.middleware import BodyLimit, Heads, Keys, RateLimit, SameSite, SecurityHeaders
+from api.middleware import Allowance, BodyLimit, Heads, Keys, RateLimit, SameSite, SecurityHeaders
 from api.pages import page_policy
 from api.problems import MEDIA_TYPE, Refused, problem, problem_of, status_of
 from api.routes import (
@@ -65,14 +66,16 @@ DESCRIPTION = "Request traces of LLM services in; verdicts, root causes, recomme
 
 def create_app(settings: Settings) -> FastAPI:
     """The app; the store is opened when it starts and closed when it ends."""
-    telemetry = Telemetry()
+    telemetry, ring = Telemetry(), KeyRing(keys_file(settings.store))
+    allowance = Allowance(settings.requests_per_second)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         try:
             with open_house(settings, telemetry) as house:
                 app.state.house = house
-                yield
+                async with open_grpc(house, ring, allowance) as app.state.grpc:
+                    yield
         except ServiceError as error:
             app.state.stopped_by = error  # for whoever serves the app: the library's log has a traceback alone
             raise
@@ -93,8 +96,8 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_exception_handler(Exception, _unexpected)
     app.add_middleware(Heads)
     app.add_middleware(BodyLimit, limit_of=lambda path: _limit(settings, path))
-    app.add_middleware(RateLimit, per_s=settings.requests_per_second)
-    app.add_middleware(Keys, ring=KeyRing(keys_file(settings.store)))
+    app.add_middleware(RateLimit, allowance=allowance)
+    app.add_middleware(Keys, ring=ring)
     app.add_middleware(SameSite, host=settings.host, names=settings.host_names)
     app.add_middleware(SecurityHeaders)
     app.add_middleware(Measured, telemetry=telemetry)

@@ -17,10 +17,12 @@ from analysis.objectives import load_objectives
 from analysis.prices import default_prices, read_prices
 from analysis.rules.catalog import built_in
 from analysis.rules.own import read_catalog
+from api.extras import grpc_port, how_to_get
 from api.keys import KeyRing, keys_file
 from api.pdf import BROWSERS
 from api.settings import GIB, LOOPBACK, Settings
-from ingest.errors import ServiceError, StoreHeld
+from api.sockets import listen, place
+from ingest.errors import ServiceError, StateError, StoreHeld
 from ingest.selection import zone_of
 from ingest.store import lists
 from ingest.store.database import Store
@@ -53,6 +55,7 @@ def examine(settings: Settings) -> list[Check]:
         ("disk", _disk),
         ("memory", _memory),
         ("keys", _keys),
+        ("gRPC", _grpc),
         ("browser", _browser),
     )
     checks = []
@@ -136,6 +139,19 @@ def _keys(settings: Settings) -> tuple[State, str]:
     if settings.host in LOOPBACK:
         return "good", f"none, and {settings.host} cannot be reached from elsewhere"
     return "bad", f"none, and {settings.host} can be reached by others; tailwise keys add NAME --role admin makes one"
+
+
+def _grpc(settings: Settings) -> tuple[State, str]:
+    port = grpc_port(settings)
+    if port is None:
+        told = "the setting grpc_port says so" if settings.grpc_port == "off" else how_to_get("grpc")
+        return "note", f"OTLP over gRPC is off: {told}"
+    address = place(settings.host, port)
+    try:
+        listen(settings.host, port).close()
+    except StateError:
+        return "note", f"{address} is taken, by a tailwise that runs or by another program"
+    return "good", f"OTLP over gRPC will be taken at {address}; grpcio {metadata.version('grpcio')}"
 
 
 def _browser(settings: Settings) -> tuple[State, str]:  # noqa: ARG001 - all looks take the settings

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -116,6 +116,24 @@ class SameSite:
         return None
 
 
+def key_refusal(ring: KeyRing, headers: Mapping[str, str], method: str, path: str) -> Refused | None:
+    """Why who sends these headers may not do this; None: it may, or the server has no keys."""
+    if not ring.listed():
+        return None
+    text = key_in(headers)
+    role = ring.role_of(text) if text else None
+    if role is None:
+        return Refused(
+            "this server wants a key" if text is None else "the key is none of this server",
+            status=401,
+            code="no_key",
+            hint="tailwise keys add makes one; send it as Authorization: Bearer KEY",
+        )
+    if not may(role, method, path):
+        return Refused(f"a key of role {role} may not do this", status=403, code="role")
+    return None
+
+
 class Keys:
     """Asks for a key where there are any, and refuses what its role does not allow."""
 
@@ -131,20 +149,7 @@ class Keys:
             await self._app(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> Refused | None:
-        if not self._ring.listed():
-            return None
-        text = key_in(Headers(scope=scope))
-        role = self._ring.role_of(text) if text else None
-        if role is None:
-            return Refused(
-                "this server wants a key" if text is None else "the key is none of this server",
-                status=401,
-                code="no_key",
-                hint="tailwise keys add makes one; send it as Authorization: Bearer KEY",
-            )
-        if not may(role, scope["method"], scope["path"]):
-            return Refused(f"a key of role {role} may not do this", status=403, code="role")
-        return None
+        return key_refusal(self._ring, Headers(scope=scope), scope["method"], scope["path"])
 
 
 class BodyLimit:
@@ -191,28 +196,23 @@ class BodyLimit:
             await refuse(too_large("body", limit), scope, send)
 
 
-class RateLimit:
-    """Refuses a client address that asks more often than `per_s`, with the time after which it may ask again."""
+class Allowance:
+    """What a client address may still ask, by whatever door it comes; `per_s` 0: as much as it likes."""
 
-    def __init__(self, app: ASGIApp, *, per_s: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._app = app
+    def __init__(self, per_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._per_s = per_s
         self._clock = clock
         self._clients: OrderedDict[str, tuple[float, float]] = OrderedDict()  # address: allowance, when
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or self._per_s <= 0 or self._allow((scope.get("client") or ("", 0))[0]):
-            await self._app(scope, receive, send)
-            return
-        await refuse(
-            Refused(
-                f"more than {self._per_s:g} requests a second from one address",
-                status=HTTPStatus.TOO_MANY_REQUESTS,
-                code="too_many_requests",
-                retry_after=1,
-            ),
-            scope,
-            send,
+    def refusal(self, address: str) -> Refused | None:
+        """None: one request is taken off the allowance of the address; else when it may ask again."""
+        if self._per_s <= 0 or self._allow(address):
+            return None
+        return Refused(
+            f"more than {self._per_s:g} requests a second from one address",
+            status=HTTPStatus.TOO_MANY_REQUESTS,
+            code="too_many_requests",
+            retry_after=1,
         )
 
     def _allow(self, address: str) -> bool:
@@ -225,3 +225,19 @@ class RateLimit:
         while len(self._clients) > CLIENTS:
             self._clients.popitem(last=False)
         return allowed
+
+
+class RateLimit:
+    """Refuses a client address that asks more often than its allowance, with the time after which it may ask again."""
+
+    def __init__(self, app: ASGIApp, *, allowance: Allowance) -> None:
+        self._app = app
+        self._allowance = allowance
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_http = scope["type"] == "http"
+        refusal = self._allowance.refusal((scope.get("client") or ("", 0))[0]) if is_http else None
+        if refusal is not None:
+            await refuse(refusal, scope, send)
+        else:
+            await self._app(scope, receive, send)

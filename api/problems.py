@@ -1,6 +1,6 @@
 """Errors as their two readers see them: an exit code at the prompt, an RFC 9457 problem over HTTP.
 
-Input: ServiceError of any room. Output: status and exit codes, and the JSON of a problem.
+Input: ServiceError of any room. Output: status and exit codes, codes of google.rpc, and the JSON of a problem.
 Source: RFC 9457 (problem details), with the members `code` (stable, for programs) and `hint` (what to do) added.
 """
 
@@ -67,6 +67,22 @@ def status_of(error: ServiceError) -> int:
     if isinstance(error, Refused):
         return error.status
     return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+
+
+RPC_CODES = {  # status over HTTP: google.rpc.Code of the same refusal
+    401: 16,  # UNAUTHENTICATED
+    403: 7,  # PERMISSION_DENIED
+    413: 8,  # RESOURCE_EXHAUSTED, which without a time to come back means never
+    429: 8,
+    503: 14,  # UNAVAILABLE
+}
+RPC_INVALID, RPC_INTERNAL = 3, 13  # of other refusals; of faults of the server
+
+
+def rpc_code_of(error: ServiceError) -> int:
+    """google.rpc.Code of an error."""
+    status = status_of(error)
+    return RPC_CODES.get(status, RPC_INVALID if status < HTTPStatus.INTERNAL_SERVER_ERROR else RPC_INTERNAL)
 
 
 def exit_code_of(error: ServiceError) -> int:

@@ -1,6 +1,6 @@
 """Live spans: acknowledged once they are on disk, brought into the store about once a second.
 
-Input: bodies of OTLP over HTTP. Output: durable records, then spans and requests in the store.
+Input: bodies of OTLP, over HTTP or gRPC. Output: durable records, then spans and requests in the store.
 A batch that cannot be stored is tried body by body; the body that fails is set aside in a file, so it neither blocks
 what comes after it nor is lost.
 """

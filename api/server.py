@@ -14,10 +14,9 @@ from types import FrameType
 import uvicorn
 
 from api.app import create_app
-from api.settings import Settings
+from api.settings import STOP_S, Settings
 from ingest.errors import ServiceError
 
-STOP_S = 30  # for answers under way when the server is told to stop
 LONGEST_HEAD = 64 * 1024  # bytes of a request's line and headers
 
 
@@ -38,11 +37,11 @@ class Server(uvicorn.Server):
             self._answers()
 
 
-def serve_app(settings: Settings, listener: socket.socket, answers: Callable[[], None]) -> bool:
+def serve_app(settings: Settings, listener: socket.socket, answers: Callable[[str | None], None]) -> bool:
     """True if the server ever answered.
 
     Args:
-        answers: told once, when it does.
+        answers: told once, when it does, with the address of OTLP over gRPC, or None.
 
     Raises:
         ServiceError: the store cannot be opened, or a file of the settings breaks a rule.
@@ -56,7 +55,7 @@ def serve_app(settings: Settings, listener: socket.socket, answers: Callable[[],
         server_header=False,
         h11_max_incomplete_event_size=LONGEST_HEAD,
     )
-    server = Server(config, answers)
+    server = Server(config, lambda: answers(app.state.grpc))
     with suppress(SystemExit):  # how the library ends where the app does not start
         server.run(sockets=[listener])
     stopped_by: ServiceError | None = getattr(app.state, "stopped_by", None)

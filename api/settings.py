@@ -10,7 +10,7 @@ import difflib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ByteSize, ConfigDict, Field, ValidationError
 
@@ -24,6 +24,8 @@ OTHER_VARIABLES = frozenset(
     {"TAILWISE_SERVER", "TAILWISE_KEY", "TAILWISE_DEBUG"}
 )  # of the commands, not of the service
 
+STOP_S = 30  # for answers under way when the server is told to stop
+GRPC_PORT = 4317  # of OTLP over gRPC, as the specification gives it
 MIB = 1024 * 1024
 GIB = 1024 * MIB
 
@@ -36,6 +38,9 @@ class Settings(BaseModel):
     store: Path = Field(Path("tailwise.duckdb"), description="the store's file; made if it is not there")
     host: str = Field("127.0.0.1", description="address to listen at; 0.0.0.0 for all")
     port: int = Field(4318, ge=0, le=65535, description="port to listen at; 4318 is that of OTLP over HTTP")
+    grpc_port: Annotated[int, Field(ge=0, le=65535)] | Literal["off"] | None = Field(
+        None, description="port of OTLP over gRPC, or off; default 4317 where the extra grpc is installed"
+    )
     names: str = Field("", description="host names of a proxy before it, separated by commas")
     spool: Path | None = Field(None, description="folder for what is received; default beside the store")
     objectives: Path | None = Field(None, description="objectives file; default built-in objectives")

@@ -61,7 +61,7 @@ class Spool:
         return self._backlog
 
     def offer(self, kind: bytes, payload: bytes) -> Future[None]:
-        """A future that is done once the payload is on disk.
+        """A future that is done once the payload is on disk; whoever stops waiting for it does not take it back.
 
         Raises:
             Refused: too much waits already.
@@ -74,6 +74,7 @@ class Spool:
                 retry_after=RETRY_AFTER_S,
             )
         future: Future[None] = Future()
+        future.set_running_or_notify_cancel()  # a client that goes away would otherwise cancel what is being written
         self._waiting.put((kind, payload, future))
         return future
 

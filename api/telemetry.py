@@ -1,6 +1,6 @@
 """What the service says of itself: Prometheus figures, labelled by route template and never by path.
 
-Input: finished HTTP requests, received spans. Output: the text of /metrics. One registry per app, so two apps in one
+Input: finished HTTP requests and gRPC calls, received spans. Output: the text of /metrics. One registry per app, so two apps in one
 process do not share counts.
 """
 
@@ -23,6 +23,12 @@ class Telemetry:
         )
         self.http_seconds = Histogram(
             "tailwise_http_request_seconds", "Time to answer", ("method", "route"), registry=self.registry
+        )
+        self.grpc_requests = Counter(
+            "tailwise_grpc_requests", "gRPC calls answered", ("method", "code"), registry=self.registry
+        )
+        self.grpc_seconds = Histogram(
+            "tailwise_grpc_request_seconds", "Time to answer over gRPC", ("method",), registry=self.registry
         )
         self.spans = Counter("tailwise_spans_received", "Spans received", ("outcome",), registry=self.registry)
         self.batch_seconds = Histogram(

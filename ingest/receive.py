@@ -1,6 +1,6 @@
 """DOOR of ingest for spans that arrive live: bodies are checked before they are acknowledged, stored in batches.
 
-Input: bodies of OTLP over HTTP, protobuf or JSON. Output: spans and requests in the store; one upload per hour of
+Input: bodies of OTLP, protobuf or JSON. Output: spans and requests in the store; one upload per hour of
 arrival, whose counts grow.
 """
 
@@ -144,7 +144,7 @@ def _note(
     }
     row = {
         "upload_id": upload_id,
-        "name": f"OTLP over HTTP, {to_datetime(now_ns - now_ns % HOUR_NS):%Y-%m-%d %H:%M} UTC",
+        "name": f"OTLP, {to_datetime(now_ns - now_ns % HOUR_NS):%Y-%m-%d %H:%M} UTC",
         "format": "otlp",
         "state": "done",
         "size_bytes": (before.get("size_bytes") or 0) + size,

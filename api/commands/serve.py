@@ -5,7 +5,6 @@ Input: settings. Output: a server that holds the store until it is stopped.
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +15,7 @@ from api.keys import KeyRing, keys_file
 from api.logs import configure_logs
 from api.problems import EXIT_FAILED
 from api.settings import LOOPBACK, Settings, read_settings
-from ingest.errors import StateError
+from api.sockets import listen, place
 
 
 def serve(
@@ -24,6 +23,9 @@ def serve(
     store: Annotated[Path | None, typer.Option(help="The store's file; made if it is not there.")] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen at.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen at; 0 takes a free one.")] = None,
+    grpc_port: Annotated[
+        str | None, typer.Option(help="Port for OTLP over gRPC, or off; default 4317 where the extra grpc is there.")
+    ] = None,
     objectives: Annotated[Path | None, typer.Option(help="objectives.yaml or OpenSLO.")] = None,
     prices: Annotated[Path | None, typer.Option(help="prices.yaml.")] = None,
     fleet: Annotated[Path | None, typer.Option(help="fleet.yaml.")] = None,
@@ -37,6 +39,7 @@ def serve(
         "store": store,
         "host": host,
         "port": port,
+        "grpc_port": grpc_port,
         "objectives": objectives,
         "prices": prices,
         "fleet": fleet,
@@ -58,24 +61,11 @@ def run_server(settings: Settings) -> None:
     configure_logs()
     if settings.host not in LOOPBACK and not KeyRing(keys_file(settings.store)).listed():
         say(f"warning: {settings.host} can be reached by others and no key is set; tailwise keys add makes one")
-    listener = _listen(settings.host, settings.port)
-    shown = f"[{settings.host}]" if ":" in settings.host else settings.host
-    address = f"http://{shown}:{listener.getsockname()[1]}/"
-    if not serve_app(settings, listener, lambda: say(f"tailwise answers at {address} (stop with Ctrl-C)")):
+    listener = listen(settings.host, settings.port)
+    address = f"http://{place(settings.host, listener.getsockname()[1])}/"
+
+    def answers(grpc: str | None) -> None:
+        say(f"tailwise answers at {address}{f', OTLP over gRPC at {grpc}' if grpc else ''} (stop with Ctrl-C)")
+
+    if not serve_app(settings, listener, answers):
         raise typer.Exit(EXIT_FAILED)
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-    except (OSError, UnicodeError) as error:
-        listener.close()
-        raise StateError(
-            f"cannot listen at {host}:{port}: {getattr(error, 'strerror', None) or error}",
-            code="address_taken",
-            hint="give another --port; 0 takes a free one",
-        ) from error
-    return listener

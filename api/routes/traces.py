@@ -9,24 +9,22 @@ Source: OTLP specification, section on OTLP/HTTP.
 from __future__ import annotations
 
 import json
-import math
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from starlette.concurrency import run_in_threadpool
 
 from api.bodies import read_body, unpack
-from api.problems import Refused, status_of
+from api.export_answer import rpc_status, success
+from api.problems import Refused, rpc_code_of, status_of
 from api.routes.asking import Inside
 from ingest.errors import ServiceError
-from ingest.receive import Checked, Kind
+from ingest.receive import Kind
 
 router = APIRouter(tags=["receiver"])
 
 MEDIA: dict[str, Kind] = {"application/x-protobuf": "protobuf", "application/json": "json"}
 MEDIA_OF = {kind: media for media, kind in MEDIA.items()}
-INVALID_ARGUMENT, UNAVAILABLE = 3, 14  # google.rpc.Code
 
 
 @router.post("/v1/traces", summary="OTLP over HTTP, protobuf or JSON; 200 means durable")
@@ -47,43 +45,18 @@ async def traces(house: Inside, request: Request) -> Response:
         checked = await house.receiver.take(kind, body)
     except ServiceError as error:
         return _failure(kind, error)
-    return Response(_success(kind, checked), media_type=MEDIA_OF[kind])
-
-
-def _success(kind: Kind, checked: Checked) -> bytes:
-    refused = sum(checked.refused.values())
-    says = ", ".join(f"{count} x {reason}" for reason, count in sorted(checked.refused.items()))
-    if kind == "protobuf":
-        response = ExportTraceServiceResponse()
-        if refused:
-            response.partial_success.rejected_spans = refused
-            response.partial_success.error_message = says
-        return bytes(response.SerializeToString())
-    if not refused:
-        return b"{}"
-    return json.dumps({"partialSuccess": {"rejectedSpans": str(refused), "errorMessage": says}}).encode()
+    return Response(success(kind, checked), media_type=MEDIA_OF[kind])
 
 
 def _failure(kind: Kind, error: ServiceError) -> Response:
     status = status_of(error)
     if status == 422:  # a body that is no export request is a bad request in the words of the specification
         status = 400
-    code = INVALID_ARGUMENT if status < 500 else UNAVAILABLE
-    headers = {}
+    code, headers = rpc_code_of(error), {}
     if isinstance(error, Refused) and error.retry_after is not None:
-        headers["retry-after"] = str(math.ceil(error.retry_after))
+        headers["retry-after"] = str(error.retry_after)
     if kind == "json":
         body = json.dumps({"code": code, "message": error.message}).encode()
     else:
-        body = _status_message(code, error.message)
+        body = rpc_status(code, error.message)
     return Response(body, status, headers, MEDIA_OF[kind])
-
-
-def _status_message(code: int, message: str) -> bytes:
-    """google.rpc.Status in protobuf: field 1 is the code, field 2 the message."""
-    text = message.encode()
-    size, length = b"", len(text)
-    while length > 0x7F:
-        size += bytes([length & 0x7F | 0x80])
-        length >>= 7
-    return bytes([0x08, code, 0x12]) + size + bytes([length]) + text

@@ -28,7 +28,7 @@ WAIT_S = 60.0
 
 def settings(folder: Path, **more: Any) -> Settings:
     """Settings of a service whose store lies in a folder of the test."""
-    return Settings(store=folder / "store.duckdb", batch_seconds=0.05, **more)
+    return Settings(**{"store": folder / "store.duckdb", "batch_seconds": 0.05, "grpc_port": "off"} | more)
 
 
 @contextmanager
@@ -41,7 +41,15 @@ def client(folder: Path, **more: Any) -> Iterator[TestClient]:
 @contextmanager
 def listening(folder: Path, **more: Any) -> Iterator[str]:
     """The URL of a service in this process that listens on a free port."""
-    config = uvicorn.Config(create_app(settings(folder, **more)), port=0, log_level="warning", access_log=False)
+    with listening_twice(folder, **more) as (url, _):
+        yield url
+
+
+@contextmanager
+def listening_twice(folder: Path, **more: Any) -> Iterator[tuple[str, str | None]]:
+    """The URL of such a service, and the address where it takes OTLP over gRPC."""
+    app = create_app(settings(folder, **more))
+    config = uvicorn.Config(app, port=0, log_level="warning", access_log=False)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -50,7 +58,7 @@ def listening(folder: Path, **more: Any) -> Iterator[str]:
         time.sleep(0.02)
     port = server.servers[0].sockets[0].getsockname()[1]
     try:
-        yield f"http://127.0.0.1:{port}"
+        yield f"http://127.0.0.1:{port}", app.state.grpc
     finally:
         server.should_exit = True
         thread.join(WAIT_S)

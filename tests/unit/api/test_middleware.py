@@ -8,7 +8,7 @@ import pytest
 from fastapi import FastAPI, Request
 from fastapi.testclient import TestClient
 
-from api.middleware import BodyLimit, Heads, RateLimit, SameSite, SecurityHeaders
+from api.middleware import Allowance, BodyLimit, Heads, RateLimit, SameSite, SecurityHeaders
 
 
 class Clock:
@@ -42,7 +42,7 @@ def client_of(app: FastAPI) -> TestClient:
 
 def test_an_address_that_asks_too_often_waits_and_may_ask_again() -> None:
     clock.now = 0.0
-    client = client_of(app_with((RateLimit, {"per_s": 2.0, "clock": clock})))
+    client = client_of(app_with((RateLimit, {"allowance": Allowance(2.0, clock)})))
     first = [client.post("/echo").status_code for _ in range(5)]
     answer = client.post("/echo")
     clock.now = 0.5

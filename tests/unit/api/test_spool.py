@@ -86,3 +86,14 @@ def test_a_stored_segment_no_longer_counts(tmp_path: Path) -> None:
     spool.done(segment)
     spool.close()
     assert (before, spool.backlog_bytes, list(tmp_path.iterdir())) == (17, 0, [])
+
+
+def test_whoever_stops_waiting_takes_nothing_back_and_stops_nobody(tmp_path: Path) -> None:
+    spool = Spool(tmp_path, 1_000_000)
+    left = spool.offer(b"p", b"of a client that went away")
+    left.cancel()
+    spool.start()
+    spool.offer(b"p", b"next").result(10)
+    segments = spool.take()
+    spool.close()
+    assert [body for path in segments for _, body in records(path)] == [b"of a client that went away", b"next"]
