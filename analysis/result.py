@@ -117,6 +117,15 @@ class Summary:
 
 
 @dataclass(frozen=True)
+class RankPair:
+    """Ranks (from 1) of the sorted figures between which the interval of a percentile lies."""
+
+    low: int
+    high: int
+    coverage: float  # exact probability that figures of these ranks hold the percentile; the interval is inside them
+
+
+@dataclass(frozen=True)
 class Distribution:
     """One metric over requests with status ok that have the figure; percentiles by the inverse CDF."""
 
@@ -130,13 +139,14 @@ class Distribution:
     p95: float | None
     p99: float | None
     max: float | None
-    intervals: dict[str, Interval | None]  # p50, p95, p99: distribution-free 95 % interval, null if n is too small
+    intervals: dict[str, Interval | None]  # p50, p95, p99: between order statistics, 95 %; null if n is too small
     success_share: float | None
     too_few: list[str]  # percentiles for which n is too small
     note: str | None
     curve: list[tuple[float, float]] = field(default_factory=list)  # (value, share within it), rising, at most 500
     p95_with_failures: float | None = None  # a failed request counts as slower than all; null if that is the percentile
     p99_with_failures: float | None = None
+    ranks: dict[str, RankPair | None] = field(default_factory=dict)  # of p50, p95, p99
 
 
 @dataclass(frozen=True)

@@ -301,10 +301,11 @@ def block_interval(rows: pl.DataFrame) -> Interval | None:
     """Interval of attainment by block bootstrap; None with fewer than 20 blocks of ten minutes."""
     timed = rows.select("started_ns", "_verdict").filter(pl.col("_verdict").is_in([GOOD, BAD]))
     blocks = timed.get_column("started_ns") // BLOCK_NS
-    if timed.is_empty() or blocks.null_count() or blocks.n_unique() < MIN_BLOCKS:
+    n_blocks = blocks.n_unique()
+    if timed.is_empty() or blocks.null_count() or n_blocks < MIN_BLOCKS:
         return None
     verdict = timed.get_column("_verdict")
-    return interval_of(share_draws(verdict == GOOD, verdict == BAD, blocks))
+    return interval_of(share_draws(verdict == GOOD, verdict == BAD, blocks), n_blocks)
 
 
 def _worst(item: Objective, windows: list[WindowVerdict]) -> WindowVerdict | None:

@@ -9,12 +9,14 @@ as a quantile of the sample.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
 import polars as pl
 
-from analysis.aggregates.statistics import Interval, quantile, rank
+from analysis.aggregates.significance import normal_tails
+from analysis.aggregates.statistics import ALPHA, Interval, Z, quantile, rank
 
 BLOCK_NS = 600_000_000_000
 MIN_BLOCKS = 20
@@ -81,11 +83,28 @@ def drawn_quantiles(ordered: pl.Series, p: Fraction, below: pl.Series, count: pl
     return values
 
 
-def interval_of(values: Sequence[float]) -> Interval | None:
-    """The middle 95 % of draws; None without any."""
+def interval_of(values: Sequence[float], blocks: int | None = None) -> Interval | None:
+    """The middle 95 % of draws; None without any.
+
+    Args:
+        values: one per draw.
+        blocks: how many blocks were drawn from, at least 2. Draws from few vary too little, so a little more of them is
+            taken; None: they are many.
+    """
     series = pl.Series(values, dtype=pl.Float64)
-    low, high = quantile(series, 0.025), quantile(series, 0.975)
+    tail = ALPHA / 2 if blocks is None else _tail(blocks)
+    low, high = quantile(series, tail), quantile(series, 1 - tail)
     return None if low is None or high is None else (low, high)
+
+
+def _tail(blocks: int) -> float:
+    """Share of draws beyond each end: where n draws of blocks stand for a t interval of n - 1 degrees of freedom.
+
+    Source: Hesterberg 2015, the expanded percentile interval; the t quantile by the expansion of Cornish and Fisher.
+    """
+    free = blocks - 1
+    t = Z + (Z**3 + Z) / (4 * free) + (5 * Z**5 + 16 * Z**3 + 3 * Z) / (96 * free**2)
+    return normal_tails(t * math.sqrt(blocks / free)) / 2
 
 
 def share_draws(good: pl.Series, bad: pl.Series, blocks: pl.Series) -> list[float]:

@@ -15,11 +15,11 @@ import polars as pl
 
 from analysis.aggregates.exact import exact_mean
 from analysis.aggregates.figures import OK
-from analysis.aggregates.statistics import needed_for_quantile, quantile_interval, rank
+from analysis.aggregates.statistics import needed_for_quantile, quantile_ends, quantile_interval, rank
 from analysis.metrics.catalog import REQUEST_METRICS
 from analysis.metrics.latency import LATENCY
 from analysis.metrics.metric import Metric, Unit
-from analysis.result import Distribution, Interval
+from analysis.result import Distribution, Interval, RankPair
 
 PERCENTILES: dict[str, Fraction] = {"p50": Fraction(1, 2), "p95": Fraction(95, 100), "p99": Fraction(99, 100)}
 APART = ("ttft", "tpot", "e2e")  # drawn with streamed and unstreamed requests apart
@@ -95,6 +95,7 @@ def _line(part: _Part, metric: Metric, streaming: bool | str | None) -> Distribu
         note=_note(part.ok, n, metric, too_few),
         p95_with_failures=_beside_failures(ordered, PERCENTILES["p95"], part.failed),
         p99_with_failures=_beside_failures(ordered, PERCENTILES["p99"], part.failed),
+        ranks={name: _ranks(n, p) for name, p in PERCENTILES.items()},
         curve=curve(ordered) if metric in LATENCY and (streaming == "all" or metric.id in APART) else [],
     )
 
@@ -110,6 +111,11 @@ def curve(ordered: pl.Series) -> list[tuple[float, float]]:
     for position in ranks:
         points[float(ordered.item(position - 1))] = position / n
     return list(points.items())
+
+
+def _ranks(n: int, p: Fraction) -> RankPair | None:
+    ends = quantile_ends(n, p)
+    return None if ends is None else RankPair(ends.low, ends.high, ends.coverage)
 
 
 def _at(ordered: pl.Series, p: Fraction) -> float | None:

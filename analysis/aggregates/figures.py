@@ -15,7 +15,7 @@ import polars as pl
 
 from analysis.aggregates.columns import narrow
 from analysis.aggregates.exact import exact_mean, exact_sum
-from analysis.aggregates.statistics import Z, quantile_ranks, rank, wilson
+from analysis.aggregates.statistics import Z, quantile_ends, rank, wilson
 from analysis.metrics.metric import Kind, Metric
 
 OK = pl.col("status_class") == "ok"
@@ -36,15 +36,28 @@ def percentile_figures(frame: pl.DataFrame, metric: Metric, p: Fraction, keys: S
     groups = _grouped(known, keys, [pl.len().cast(pl.Int64).alias("n"), pl.col(metric.column).sort().alias("ordered")])
     counts = groups["n"].to_list()
     at = pl.Series("at", [rank(p, n) - 1 for n in counts], pl.Int64())
-    ranks = [quantile_ranks(n, p) for n in counts]
-    low = pl.Series("low_rank", [r[0] for r in ranks], pl.Int64())
-    high = pl.Series("high_rank", [r[1] for r in ranks], pl.Int64())
-    return groups.with_columns(at, low - 1, high - 1).select(
+    ends = [quantile_ends(n, p) for n in counts]
+    places = pl.DataFrame(
+        {
+            "low_at": [None if end is None else end.low - 1 for end in ends],
+            "high_at": [None if end is None else end.high - 1 for end in ends],
+            "low_step": [None if end is None else end.low_step for end in ends],
+            "high_step": [None if end is None else end.high_step for end in ends],
+        },
+        schema={"low_at": pl.Int64(), "high_at": pl.Int64(), "low_step": pl.Float64(), "high_step": pl.Float64()},
+    )
+
+    def value_at(place: pl.Expr) -> pl.Expr:
+        return pl.col("ordered").list.get(place, null_on_oob=True)
+
+    low, inside_low = value_at(pl.col("low_at")), value_at(pl.col("low_at") + 1)
+    high, inside_high = value_at(pl.col("high_at")), value_at(pl.col("high_at") - 1)
+    return groups.with_columns(at, *places).select(
         *keys,
         "n",
-        pl.col("ordered").list.get(pl.col("at")).alias("value"),
-        pl.col("ordered").list.get(pl.col("low_rank"), null_on_oob=True).alias("low"),
-        pl.col("ordered").list.get(pl.col("high_rank"), null_on_oob=True).alias("high"),
+        value_at(pl.col("at")).alias("value"),
+        pl.min_horizontal(inside_low, low + (inside_low - low) * pl.col("low_step")).alias("low"),
+        pl.max_horizontal(inside_high, high - (high - inside_high) * pl.col("high_step")).alias("high"),
     )
 
 

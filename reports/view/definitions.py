@@ -92,7 +92,12 @@ def _rules(text: Text) -> tuple[Fact, ...]:
             text.say("good / (good + bad); failures are bad, unknown and excluded are counted apart"),
         ),
         (text.say("percentile"), text.say("rank ⌈q·n⌉ of the raw figures; never averaged")),
-        (text.say("interval"), text.say("95 %; Wilson for shares, order statistics for percentiles")),
+        (
+            text.say("interval"),
+            text.say(
+                "95 %; Wilson for shares (Clopper and Pearson from a target of 99.9 % on); between order statistics for percentiles, whatever the distribution (Hettmansperger and Sheather, Nyblom)"
+            ),
+        ),
         (text.say("sure"), text.say("the whole interval lies on one side of the target; else within noise")),
         (text.say("rate"), text.say("divided by the wall-clock length of the selection")),
         (text.say("wasted"), text.say("cost of failed, timed-out, replaced and abandoned attempts")),

@@ -7,7 +7,7 @@ import polars as pl
 from analysis.aggregates.distribution import CURVE_POINTS, curve, distribution, distributions
 from analysis.metrics.catalog import BY_ID
 from analysis.metrics.measure import measure
-from analysis.result import Distribution
+from analysis.result import Distribution, RankPair
 from tests.support.builders import frame, request
 
 E2E_MS = (23_200, 7_800, 39_700, 15_200, 31_000, 12_500, 27_400, 19_900)
@@ -26,7 +26,11 @@ def test_percentiles_of_eight_requests_are_requests_that_occurred() -> None:
         p95=39.7,
         p99=39.7,
         max=39.7,
-        intervals={"p50": (7.8, 39.7), "p95": None, "p99": None},
+        intervals={
+            "p50": (12.197524752475251, 31.559900990099003),
+            "p95": None,
+            "p99": None,
+        },
         success_share=1.0,
         too_few=["p95", "p99"],
         note="n = 8 is too small for P95 and P99 (needed: P95 72, P99 368); where it was measured is not known: 8",
@@ -42,6 +46,7 @@ def test_percentiles_of_eight_requests_are_requests_that_occurred() -> None:
         ],
         p95_with_failures=39.7,
         p99_with_failures=39.7,
+        ranks={"p50": RankPair(1, 8, 1 - 2 / 256), "p95": None, "p99": None},
     )
 
 
