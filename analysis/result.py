@@ -291,6 +291,16 @@ class WaterfallStep:
 
 
 @dataclass(frozen=True)
+class Waterfall:
+    """What is lost of the traffic of one joint objective, where there are several."""
+
+    objective: str
+    good: int
+    valid: int
+    steps: list[WaterfallStep]
+
+
+@dataclass(frozen=True)
 class TimePoint:
     at: str
     offered: float  # requests per second
@@ -300,7 +310,7 @@ class TimePoint:
 
 @dataclass(frozen=True)
 class Goodput:
-    objective: str | None  # the joint objective that defines good
+    objective: str | None  # the joint objectives that define good, or the ones that limit a request where none is joint
     requests_per_second: float | None
     output_tokens_per_second: float | None
     ratio: float | None
@@ -310,11 +320,12 @@ class Goodput:
     cost_per_good_request_usd: str | None
     good_output_tokens: int | None
     output_tokens_per_usd: float | None
-    waterfall: list[WaterfallStep]
-    series: list[TimePoint]
+    waterfall: list[WaterfallStep]  # of the requests that the objectives are about
+    series: list[TimePoint]  # of the same requests
     note: str | None
     good_requests_per_replica_hour: float | None = None
     unknown: int = 0  # valid requests of which it cannot be said; they are in `valid` and not in `ratio`
+    waterfalls: list[Waterfall] = field(default_factory=list)  # one per joint objective, where there are several
 
 
 @dataclass(frozen=True)

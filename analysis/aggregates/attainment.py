@@ -31,7 +31,16 @@ from analysis.aggregates.objective_words import (
 )
 from analysis.aggregates.statistics import rank, share_interval
 from analysis.aggregates.tally import Case, Scene, empty_tally, read_by, scene_of, tally
-from analysis.aggregates.verdicts import BAD, EXCLUDED, GOOD, UNKNOWN, last_instant, verdict_expr
+from analysis.aggregates.verdicts import (
+    BAD,
+    EXCLUDED,
+    GOOD,
+    UNKNOWN,
+    good_column,
+    judges_requests,
+    last_instant,
+    verdict_expr,
+)
 from analysis.aggregates.windows import span_of, window_bounds
 from analysis.dimensions import matches
 from analysis.fleet import Fleet
@@ -103,12 +112,12 @@ def share_if_all_kept(defining: tuple[Objective, ...]) -> float | None:
 def with_good(frame: pl.DataFrame, objectives: Objectives, until: int | None) -> pl.DataFrame:
     """The frame with `is_good` and `good_verdict`: whether a request keeps every objective that applies to it.
 
-    A request is bad if any of them is broken, unknown if one cannot be said, excluded if none judges it.
+    A request is bad if any of them is broken, unknown if one cannot be said, excluded if none judges it. Of several
+    joint objectives, the verdict of each stands beside (`verdicts.good_column`), null outside its `where`.
     """
-    verdicts = [
-        pl.when(matches(item.where)).then(verdict_expr(item, objectives.settings, until))
-        for item in good_objectives(objectives)
-    ]
+    defining = good_objectives(objectives)
+    verdicts = [pl.when(matches(item.where)).then(verdict_expr(item, objectives.settings, until)) for item in defining]
+    joint = [item for item in defining if item.joint]
     if verdicts:
         told = frame.select(verdict.alias(f"{n}") for n, verdict in enumerate(verdicts))  # each is worked out once
     else:
@@ -128,7 +137,8 @@ def with_good(frame: pl.DataFrame, objectives: Objectives, until: int | None) ->
         .otherwise(pl.lit(EXCLUDED))
     )
     verdict = told.select(joined.alias("good_verdict")).to_series()
-    return frame.with_columns(verdict, (verdict == GOOD).alias("is_good"))
+    each = [told.get_column(f"{n}").alias(good_column(item)) for n, item in enumerate(joint)] if len(joint) > 1 else []
+    return frame.with_columns(verdict, (verdict == GOOD).alias("is_good"), *each)
 
 
 def _judge_one(case: Case, item: Objective) -> ObjectiveResult:
@@ -136,7 +146,10 @@ def _judge_one(case: Case, item: Objective) -> ObjectiveResult:
     total = tally(scene, item, ())
     counts = total[0] if total else empty_tally()
     keys = [*(["_of"] if item.per else []), *(["_window"] if item.window_s is not None else [])]
-    tallies = [row for row in tally(scene, item, keys) if _has_keys(row, keys)] if keys else [counts]
+    groups = tally(scene, item, keys) if keys else [counts]
+    tallies = [row for row in groups if _has_keys(row, keys)]
+    if not judges_requests(item):
+        _judge_together(item, counts, tallies, groups)
     windows = [_window_verdict(item, scene, row) for row in tallies]
     judged = [window for window in windows if window.verdict in (BREACHED, MET)]
     breached = [window for window in judged if window.verdict == BREACHED]
@@ -188,6 +201,20 @@ def _judge_one(case: Case, item: Objective) -> ObjectiveResult:
         period_budget_spent=None if budget is None else budget.spent,
         period_start=None if budget is None else budget.start,
     )
+
+
+def _judge_together(
+    item: Objective, counts: dict[str, Any], tallies: list[dict[str, Any]], groups: list[dict[str, Any]]
+) -> None:
+    """Counts of a sum or a ratio: requests that have the figure are good where what they add up to keeps the limit.
+
+    Requests of a window or a value that was not judged, or of none, stay excluded; those without the figure, unknown.
+    """
+    for row in tallies:
+        place = {MET: GOOD, BREACHED: BAD, UNKNOWN: UNKNOWN}.get(_verdict(item, row))
+        if place is not None:
+            row[place], row[EXCLUDED] = row[place] + row[EXCLUDED], 0
+    counts |= {name: sum(row[name] for row in groups) for name in (GOOD, BAD, UNKNOWN, EXCLUDED)}
 
 
 def _has_keys(row: dict[str, Any], keys: Sequence[str]) -> bool:

@@ -14,13 +14,13 @@ from analysis.aggregates.columns import narrow
 from analysis.aggregates.exact import exact_sum
 from analysis.aggregates.figures import OK
 from analysis.aggregates.statistics import wilson
-from analysis.aggregates.verdicts import BAD, GOOD, UNKNOWN, clause_flags
+from analysis.aggregates.verdicts import BAD, EXCLUDED, GOOD, UNKNOWN, clause_flags, good_column
 from analysis.aggregates.windows import Span
 from analysis.dimensions import matches
 from analysis.metrics.metric import Metric
 from analysis.money import divide, usd_text
 from analysis.objectives import Objective
-from analysis.result import Goodput, TimePoint, WaterfallStep
+from analysis.result import Goodput, TimePoint, Waterfall, WaterfallStep
 from ingest.schema import NS_PER_S
 from ingest.selection import to_iso
 
@@ -60,6 +60,7 @@ def goodput(
         pl.col("cost_pico").count().alias("priced"),
     ).row(0)
     seconds = span.seconds
+    own = _about(frame, defining)
     return Goodput(
         objective=", ".join(item.id for item in defining) or None,
         requests_per_second=good_requests / seconds if seconds else None,
@@ -72,8 +73,9 @@ def goodput(
         cost_per_good_request_usd=_cost_per_good(frame) if priced else None,
         good_output_tokens=round(good_tokens) if tokens_known else None,
         output_tokens_per_usd=good_tokens / cost if priced and cost and tokens_known else None,
-        waterfall=waterfall(frame, defining),
-        series=series(frame, span),
+        waterfall=waterfall(own, defining),
+        waterfalls=_one_each(frame, defining),
+        series=series(own, span),
         good_requests_per_replica_hour=_per_replica_hour(good_requests, hours),
         note=None if defining else "No objective judges single requests: good means that a request did not fail.",
     )
@@ -84,13 +86,34 @@ def _per_replica_hour(good_requests: float, hours: pl.DataFrame | None) -> float
     return good_requests / up if up else None
 
 
+def _about(frame: pl.DataFrame, defining: tuple[Objective, ...]) -> pl.DataFrame:
+    """The requests that an objective is about; all where there is none."""
+    if not defining or any(not item.where for item in defining):
+        return frame
+    return frame.filter(pl.any_horizontal(matches(item.where) for item in defining))
+
+
+def _one_each(frame: pl.DataFrame, defining: tuple[Objective, ...]) -> list[Waterfall]:
+    """A waterfall per joint objective, each of its own requests and by its own verdict; none where one stands alone."""
+    joint = [item for item in defining if item.joint]
+    if len(joint) < 2:
+        return []
+    found: list[Waterfall] = []
+    for item in joint:
+        own = _about(frame, (item,)).with_columns(pl.col(good_column(item)).alias("good_verdict"))
+        verdict = own.get_column("good_verdict")
+        good, excluded = int((verdict == GOOD).sum()), int((verdict == EXCLUDED).sum())
+        found.append(Waterfall(item.id, good, own.height - excluded, waterfall(own, (item,))))
+    return found
+
+
 def waterfall(frame: pl.DataFrame, defining: tuple[Objective, ...]) -> list[WaterfallStep]:
-    """What is left after each step: offered, valid, ok, one per clause, good.
+    """What is left after each step: offered, valid, ok, one per clause, good; over the requests given.
 
     A request is lost at the first clause it breaks; what is lost at `good` could not be said, or nothing judged it.
     A request given up after its limit had passed is valid and bad, so it is lost at `ok`.
     """
-    judged = pl.col("good_verdict") != "excluded"
+    judged = pl.col("good_verdict") != EXCLUDED
     rest = judged & OK
     masks: list[tuple[str, pl.Expr]] = [("offered", pl.lit(value=True)), ("valid", judged), ("ok", rest)]
     for metric in _metrics(defining):
@@ -133,8 +156,10 @@ def series(frame: pl.DataFrame, span: Span) -> list[TimePoint]:
 
 def _told(frame: pl.DataFrame, defining: tuple[Objective, ...]) -> pl.DataFrame:
     """The columns that goodput reads."""
-    breaks = [_breaks(metric, defining) for metric in _metrics(defining)]
-    return narrow(frame, "good_verdict", "status_class", "started_ns", "weight", "output_tokens", "cost_pico", *breaks)
+    reads = [*(_breaks(metric, defining) for metric in _metrics(defining)), *(matches(item.where) for item in defining)]
+    each = [good_column(item) for item in defining]
+    beside = ("good_verdict", "status_class", "started_ns", "weight", "output_tokens", "cost_pico")
+    return narrow(frame, *beside, *each, *reads)
 
 
 def _cost_per_good(frame: pl.DataFrame) -> str | None:

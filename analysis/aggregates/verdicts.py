@@ -26,6 +26,21 @@ _STREAM_METRICS = ("ttft", "ttfa", "tpot", "itl_max")  # an unstreamed answer se
 _FALSE = pl.lit(value=False)
 
 
+def good_column(item: Objective) -> str:
+    """Column of a frame with `good_verdict` that tells the verdict of one of several joint objectives."""
+    return f"good_verdict of {item.id}"
+
+
+def judges_requests(item: Objective) -> bool:
+    """Whether it says of single requests that they are good or bad; sums, volumes and most ratios do not."""
+    if item.target is not None:
+        return True
+    metric = item.conditions[0].metric
+    if metric.per_request:
+        return item.statistic not in ("sum", "rate")
+    return metric.id == "availability" or (metric.kind is Kind.RATIO and metric.id.endswith("_rate"))
+
+
 @dataclass(frozen=True)
 class ClauseFlags:
     """Three columns of one condition: whether it applies, is kept, is broken; neither of the last two is unknown."""
@@ -41,8 +56,8 @@ def verdict_column(
     """good, bad, unknown or excluded for every request in the objective's `where`; null for the others.
 
     A percentile or a mean judges the requests with status ok by its threshold and excludes the others; shares such as
-    error_rate call the requests they count bad. Objectives on other sums and ratios judge no single request: all are
-    excluded, or unknown where the figure is missing.
+    error_rate call the requests they count bad. Objectives on other sums and ratios judge no single request
+    (`judges_requests`): here all are excluded, or unknown where the figure is missing.
 
     Args:
         frame: measured requests.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import date
 from itertools import pairwise
 
-from analysis.result import AnalysisResult, Goodput, TimePoint, WaterfallStep
+from analysis.result import AnalysisResult, Goodput, TimePoint, Waterfall, WaterfallStep
 from reports import text as words
 from reports.charts import theme
 from reports.charts.data import Line, Lines, Losses
@@ -32,15 +32,27 @@ def goodput_part(result: AnalysisResult, text: Text) -> Part:
         lead += " " + text.say(
             "Rates are divided by the {seconds} s of the selection.", seconds=words.count(result.throughput.seconds)
         )
+    offered = good.waterfall[0].left
+    if offered < result.summary.requests:
+        lead += " " + text.say(
+            "It is about {n} of {of} requests; the others are not counted here.",
+            n=words.count(offered),
+            of=words.count(result.summary.requests),
+        )
     if _not_judged(good):
         lead += " " + text.say(
-            "It judges {n} of {of} requests; the others are excluded or of no kind that it is about.",
+            "It judges {n} of {of} requests; the others are excluded.",
             n=words.count(good.valid),
-            of=words.count(good.waterfall[0].left),
+            of=words.count(offered),
         )
     if good.note:
         lead = f"{lead} {good.note}"
-    blocks: list[Block] = [_losses(good, text)]
+    title_of = text.say("From offered to good")
+    if good.waterfalls:
+        blocks: list[Block] = [_losses(_named(one, title_of), one, text) for one in good.waterfalls]
+    else:
+        whole = Waterfall(good.objective or "", good.good, good.valid, good.waterfall)
+        blocks = [_losses(title_of, whole, text, tokens=good.output_tokens_per_second)]
     if len(good.series) > 1:
         blocks.append(_over_time(good, result, text))
     return Part("p8", title, title, lead, tuple(blocks))
@@ -52,47 +64,50 @@ def _not_judged(good: Goodput) -> bool:
     return offered > 0 and good.valid < 0.98 * offered
 
 
-def _losses(good: Goodput, text: Text) -> Figure:
-    lost = [step for step in good.waterfall if step.step not in ("offered", "good")]
+def _named(fall: Waterfall, title: str) -> str:
+    return f"{title}: {fall.objective}"
+
+
+def _losses(title: str, fall: Waterfall, text: Text, tokens: float | None = None) -> Figure:
+    lost = [step for step in fall.steps if step.step not in ("offered", "good")]
+    valid = max(fall.valid, 1)
     data = Losses(
         steps=tuple(step_words(step.step, text) for step in lost),
         values=tuple(float(step.lost) for step in lost),
         ends=tuple(text.say("{lost} lost, {left} left", lost=words.count(step.lost), left=words.count(step.left)) for step in lost),
         tokens=tuple(TOKEN_OF_STEP.get(step.step, "series-1") for step in lost),
-        hovers=tuple(f"{step_words(step.step, text)}\n{text.say('{n} lost, {share} of valid', n=words.count(step.lost), share=words.share(step.lost / good.valid))}" for step in lost),
+        hovers=tuple(f"{step_words(step.step, text)}\n{text.say('{n} lost, {share} of valid', n=words.count(step.lost), share=words.share(step.lost / valid))}" for step in lost),
         unit="",
     )  # fmt: skip
     says = text.say(
         "{offered} offered, {good} good ({share} of valid).",
-        offered=words.count(good.waterfall[0].left), good=words.count(good.good), share=words.share(good.ratio),
+        offered=words.count(fall.steps[0].left), good=words.count(fall.good), share=words.share(fall.good / valid),
     )  # fmt: skip
-    if good.output_tokens_per_second is not None:
-        says += " " + text.say(
-            "In tokens: {n} output tokens per second in good requests.", n=words.number(good.output_tokens_per_second)
-        )
+    if tokens is not None:
+        says += " " + text.say("In tokens: {n} output tokens per second in good requests.", n=words.number(tokens))
     return Figure(
-        title=text.say("From offered to good"),
+        title=title,
         says=says,
         charts=(Chart(text.say("Requests lost at each step from offered to good"), data, 40 + 38 * len(lost)),),
         table=Table(
-            name=text.say("From offered to good"),
+            name=title,
             columns=(
                 Column(text.say("Step")),
                 Column(text.say("Requests left"), number=True),
                 Column(text.say("Lost"), number=True),
                 Column(text.say("Share of valid"), number=True),
             ),
-            rows=tuple(_row(step, good, text) for step in good.waterfall),
+            rows=tuple(_row(step, valid, text) for step in fall.steps),
         ),
     )
 
 
-def _row(step: WaterfallStep, good: Goodput, text: Text) -> Row:
+def _row(step: WaterfallStep, valid: int, text: Text) -> Row:
     return row(
         step_words(step.step, text),
         number_cell(words.count(step.left)),
         number_cell(words.count(step.lost)),
-        number_cell(words.share(step.left / good.valid) if step.step != "offered" else words.UNKNOWN),
+        number_cell(words.share(step.left / valid) if step.step != "offered" else words.UNKNOWN),
     )
 
 

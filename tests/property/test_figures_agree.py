@@ -133,6 +133,52 @@ def test_counts_add_up_and_no_order_or_split_changes_them(table: list[dict[str, 
     assert judge(measure(halves), read)[0] == found
 
 
+FORMS = (  # every form that an objective may have
+    "metric: e2e, threshold: {limit}ms, target: 60%",
+    "metric: ttft, threshold: {{'<2k': {limit}ms, else: 9s}}, target: 60%",
+    "all_of: [{{metric: ttft, threshold: {limit}ms}}, {{metric: tpot, threshold: 90ms}}], target: 60%",
+    "metric: availability, target: 60%",
+    "metric: availability, threshold: 60%",
+    "metric: e2e, threshold: {limit}ms, statistic: p95",
+    "metric: e2e, threshold: {limit}ms, statistic: mean",
+    "metric: e2e, threshold: {limit}s, statistic: sum",
+    "metric: cost, threshold: 0.0{limit} USD, statistic: sum",
+    "metric: cost, threshold: 0.0{limit} USD, statistic: rate",
+    "metric: error_rate, threshold: 20%",
+    "metric: cold_start_rate, threshold: 20%",
+    "metric: cache_hit_ratio, threshold: 20%",
+    "metric: cost_per_1k_tokens, threshold: 0.0{limit} USD",
+    "metric: requests_per_second, threshold: 0.001",
+    "metric: goodput, threshold: 0.001",
+    "metric: gpu_utilization, threshold: 50%",
+)
+GROUPINGS = ("", ", window: 30m", ", per: scenario", ", per: scenario, window: 1h")
+scenes = st.sampled_from(["chat", "rag", None])
+costs = st.one_of(st.none(), st.integers(0, 10**11))
+
+
+@PATIENT
+@given(tables, st.data(), st.sampled_from(FORMS), st.sampled_from(GROUPINGS), st.integers(0, 9000))
+def test_good_bad_unknown_and_excluded_are_all_requests_in_every_form(
+    table: list[dict[str, Any]], data: st.DataObject, form: str, grouping: str, limit: int
+) -> None:
+    rows = built(
+        [
+            {**row, "scenario": data.draw(scenes), "cost_pico": data.draw(costs), "cached_input_tokens": 0}
+            for row in table
+        ]
+    )
+    text = form.format(limit=limit) + grouping
+    found = judge(measure(frame(rows)), read_objectives(f"objectives: [{{id: x, {text}, min_requests: 2}}]"))[0]
+    assert found.good + found.bad + found.unknown + found.excluded == len(rows)
+    assert all(w.good + w.bad + w.unknown + w.excluded >= w.n for w in found.windows)
+    if not grouping and found.target is None and form.count("sum"):
+        assert (found.good > 0) == (found.verdict == "met")
+        assert (found.bad > 0) == (found.verdict == "breached")
+    kept = [w for w in found.windows if w.verdict in ("met", "breached")]
+    assert all(w.good + w.bad > 0 for w in kept)  # a window that was judged judged somebody
+
+
 @PATIENT
 @given(tables)
 def test_tpot_agrees_with_the_reference(table: list[dict[str, Any]]) -> None:

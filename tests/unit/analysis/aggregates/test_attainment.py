@@ -163,6 +163,38 @@ def test_a_mean_takes_answers_and_a_sum_takes_all() -> None:
     assert (total.value, total.verdict, total.sure) == (0.12, "breached", None)
 
 
+def test_requests_of_a_sum_are_good_where_it_keeps_the_limit() -> None:
+    spent = [
+        *[("a", 2)] * 10,
+        *[("b", 2)] * 10,
+        *[("c", 9)] * 10,
+        *[(None, 1)] * 10,
+        *[("a", None)] * 3,
+        *[("d", 1)] * 2,
+    ]
+    rows = [
+        request(i, user=user, cost_pico=None if amount is None else amount * 10**9)
+        for i, (user, amount) in enumerate(spent)
+    ]
+    found = result("metric: cost, statistic: sum, per: user, threshold: 0.05 USD, min_requests: 5", rows)
+    assert found.verdict == "breached"
+    assert (found.good, found.bad, found.unknown, found.excluded) == (20, 10, 3, 12)  # no user, or too few: not judged
+    assert {window.of: (window.good, window.bad, window.unknown, window.excluded) for window in found.windows} == {
+        "a": (10, 0, 3, 0),
+        "b": (10, 0, 0, 0),
+        "c": (0, 10, 0, 0),
+        "d": (0, 0, 0, 2),
+    }
+
+
+def test_requests_of_a_ratio_of_sums_are_good_where_it_keeps_the_limit() -> None:
+    rows = [request(i, input_tokens=100, cached_input_tokens=60) for i in range(40)]
+    for limit, counts in (("50%", (40, 0)), ("70%", (0, 40))):
+        found = result(f"metric: cache_hit_ratio, threshold: {limit}", rows)
+        assert (found.good, found.bad) == counts
+        assert (found.attainment, found.unknown, found.excluded) == (None, 0, 0)
+
+
 def test_sums_of_a_sample_are_divided_by_its_rate() -> None:
     rows = [request(i, cost_pico=2_000_000_000, sampling_rate=0.05) for i in range(60)]
     assert result("metric: cost, threshold: 1 USD, statistic: sum", rows).value == 2.4

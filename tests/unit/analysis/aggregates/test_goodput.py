@@ -11,7 +11,7 @@ from analysis.aggregates.goodput import goodput
 from analysis.aggregates.windows import Span
 from analysis.metrics.measure import measure
 from analysis.objectives import read_objectives
-from analysis.result import Goodput, TimePoint, WaterfallStep
+from analysis.result import Goodput, TimePoint, Waterfall, WaterfallStep
 from ingest.schema import NS_PER_S
 from tests.support.builders import MONDAY_NS, frame, replica_hours, request
 
@@ -56,6 +56,64 @@ def test_the_waterfall_says_where_requests_are_lost() -> None:
         WaterfallStep("ttft", 8, 2),
         WaterfallStep("tpot", 7, 1),
         WaterfallStep("good", 6, 1),  # one could not be said
+    ]
+
+
+CHAT = "{id: chat, where: {scenario: chat}, all_of: [{metric: ttft, threshold: 2s}], target: 95%}"
+RAG = "{id: rag, where: {scenario: rag}, all_of: [{metric: e2e, threshold: 9s}], target: 95%}"
+
+
+def of_two_scenarios(*objectives: str) -> Goodput:
+    chats = [request(i, at_s=i, scenario="chat", ttft_ms=3000 if i < 2 else 100, e2e_ms=4000) for i in range(10)]
+    rags = [request(20 + i, at_s=i, scenario="rag", ttft_ms=3000, e2e_ms=8000 if i else 10_000) for i in range(5)]
+    batch = [request(40 + i, at_s=i, scenario="batch", status="error") for i in range(3)]
+    read = read_objectives(f"objectives: [{', '.join(objectives)}]")
+    measured = with_good(measure(frame([*chats, *rags, *batch])), read, None)
+    return goodput(measured, good_objectives(read), MINUTE)
+
+
+def test_requests_that_the_objective_is_not_about_are_neither_offered_nor_lost() -> None:
+    found = of_two_scenarios(CHAT)
+    assert found.waterfall == [
+        WaterfallStep("offered", 10, 0),
+        WaterfallStep("valid", 10, 0),
+        WaterfallStep("ok", 10, 0),
+        WaterfallStep("ttft", 8, 2),
+        WaterfallStep("good", 8, 0),
+    ]
+    assert [(point.offered, point.good, point.n) for point in found.series] == [(10 / 60, 8 / 60, 10)]
+    assert (found.good, found.valid, found.waterfalls) == (8, 10, [])
+
+
+def test_several_joint_objectives_have_a_waterfall_each() -> None:
+    found = of_two_scenarios(CHAT, RAG)
+    assert found.objective == "chat, rag"
+    assert (found.waterfall[0].left, found.waterfall[-1].left) == (15, 12)
+    assert found.waterfalls == [
+        Waterfall(
+            "chat",
+            8,
+            10,
+            [
+                WaterfallStep("offered", 10, 0),
+                WaterfallStep("valid", 10, 0),
+                WaterfallStep("ok", 10, 0),
+                WaterfallStep("ttft", 8, 2),
+                WaterfallStep("good", 8, 0),
+            ],
+        ),
+        Waterfall(
+            "rag",
+            4,
+            5,
+            [
+                WaterfallStep("offered", 5, 0),
+                WaterfallStep("valid", 5, 0),
+                WaterfallStep("ok", 5, 0),
+                WaterfallStep("e2e", 4, 1),
+                WaterfallStep("good", 4, 0),
+            ],
+        ),
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from analysis.result import TimePoint
+from analysis.result import TimePoint, Waterfall, WaterfallStep
 from reports.charts.data import Lines, Losses
 from reports.text import NBSP, Text
 from reports.view.blocks import Figure, Message
@@ -70,11 +70,35 @@ def test_without_judged_requests_the_part_gives_the_reason() -> None:
     assert part.blocks[0].sentences[0].text == "no joint objective"
 
 
+def test_traffic_of_another_kind_is_told_and_not_counted() -> None:
+    result = week()
+    steps = [replace(result.goodput.waterfall[0], left=60_000), *result.goodput.waterfall[1:]]
+    part = goodput_part(replace(result, goodput=replace(result.goodput, waterfall=steps)), EN)
+    assert "It is about 60,000 of 113,527 requests; the others are not counted here." in part.lead
+
+
+def test_each_of_several_joint_objectives_has_its_figure() -> None:
+    result = week()
+    falls = [
+        Waterfall(
+            name, 7, 8, [WaterfallStep("offered", 9, 0), WaterfallStep("valid", 8, 1), WaterfallStep("good", 7, 1)]
+        )
+        for name in ("chat.good", "rag.good")
+    ]
+    part = goodput_part(replace(result, goodput=replace(result.goodput, waterfalls=falls)), EN)
+    figures = [block for block in part.blocks if isinstance(block, Figure)]
+    assert [found.title for found in figures[:2]] == [
+        "From offered to good: chat.good",
+        "From offered to good: rag.good",
+    ]
+    assert figures[0].says.replace(NBSP, " ") == "9 offered, 7 good (87.5 % of valid)."
+
+
 def test_an_objective_about_some_requests_does_not_call_the_others_lost() -> None:
     result = week()
     some = replace(result.goodput, objective="chat.good", valid=50_000)
     part = goodput_part(replace(result, goodput=some), EN)
-    assert "It judges 50,000 of 113,527 requests" in part.lead
+    assert "It judges 50,000 of 113,527 requests; the others are excluded." in part.lead
     assert isinstance(part.blocks[1], Figure)
     assert part.blocks[1].says.startswith("The filled gap is what was not good, or not judged.")
     assert [swatch.label for swatch in part.blocks[1].legend] == ["offered", "good", "not good, or not judged"]
