@@ -154,7 +154,7 @@ class RemoteDesk:
             duplicate=said["duplicate"] or 0,
             rejected=said["rejected"] or 0,
             reasons=said["reasons"],
-            rejects=tuple(Reject(r["line"], r["offset"], r["reason"], r["head"]) for r in rows),
+            rejects=tuple(Reject(r["line"], r["offset"], r["reason"], r["head"], r.get("detail", "")) for r in rows),
             not_understood=said["not_understood"],
             notes=tuple(said["notes"]),
             message=said["message"],

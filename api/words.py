@@ -68,7 +68,8 @@ def receipt_lines(receipt: Receipt) -> list[str]:
         place = f"line {reject.line}" if reject.line is not None else "a row"
         why = REJECT_REASONS.get(reject.reason, reject.reason)
         head = reject.head if len(reject.head) <= HEAD else reject.head[:HEAD] + "…"
-        lines.append(f"  {place}: {why} ({reject.reason}): {_printable(head)}")
+        detail = f": {_printable(reject.detail)}" if reject.detail else ""
+        lines.append(f"  {place}: {why} ({reject.reason}){detail}: {_printable(head)}")
     if receipt.rejected > len(receipt.rejects[:SHOWN_REJECTS]):
         counts = ", ".join(f"{n:,} x {reason}" for reason, n in sorted(receipt.reasons.items()))
         lines.append(f"  rejected in all: {counts}")

@@ -22,6 +22,7 @@ from uuid import uuid4
 from ingest.errors import Cancelled, Reject, UnreadableInput
 from ingest.formats import otlp_json
 from ingest.formats.contract import RawSpan, Source
+from ingest.formats.heads import head_of
 from ingest.lines import UNJUDGED, json_rejects
 from ingest.mapping import Mapping
 from ingest.store import assembly, span_batch, spans
@@ -160,8 +161,8 @@ def stage_spans(
     rejects: tuple[Reject, ...] = ()
     if intake.rejected:
         rejects = tuple(
-            Reject(batch[number - 1].line, None, reason, head or "")
-            for number, reason, head in spans.refusals(cursor, relation, learned)
+            Reject(batch[number - 1].line, None, reason, head_of(head or ""), detail)
+            for number, reason, head, detail in spans.refusals(cursor, relation, learned)
         )
     return _counts(intake, learned, rejects)
 
@@ -279,18 +280,21 @@ class SpanLoad:
         if not any(state not in spans.SILENT and state not in SIGNALS for state in intake.refused):
             return []
         told = [row for row in spans.refusals(self.cursor, relation, self.learned) if row[1] not in SIGNALS]
-        records = sorted({record for record, _, _ in told})
+        records = sorted({row[0] for row in told})
         with self.source.open() as stream:
-            places = dict(zip(records, _judged(json_rejects(stream, ((r, UNJUDGED) for r in records))), strict=True))
+            places = dict(
+                zip(records, _judged(json_rejects(stream, ((r, UNJUDGED, "") for r in records))), strict=True)
+            )
         rejects: list[Reject] = []
-        for record, reason, head in told:
+        for record, reason, head, detail in told:
             place = places[record]
             if reason == "line.bad":
                 rejects.append(replace(place, reason="invalid_json") if place.reason == "no_time" else place)
             elif reason == "line.other":
                 rejects.append(replace(place, reason="not_a_request") if place.reason == "no_time" else place)
             else:
-                rejects.append(replace(place, reason=reason, head=head or place.head))
+                shown = head_of(head) if head else place.head
+                rejects.append(replace(place, reason=reason, head=shown, detail=detail))
         return rejects
 
 

@@ -98,13 +98,16 @@ class Reject:
 
     `line` counts from 1, blank lines included; it is null where the source has no lines.
     `offset` is the byte offset of the row's start in the unpacked source, or null.
-    `reason` is a stable id (`torn_line`, `end_before_start`, ...); `head` the first 200 characters.
+    `reason` is a stable id (`torn_line`, `end_before_start`, ...); `head` the first 200 characters without prompts,
+    answers and credentials (formats/heads). `detail`: column, value and rule, as far as there is more to say than the
+    reason does (`output_tokens: "abc" is no whole number`).
     """
 
     line: int | None
     offset: int | None
     reason: str
     head: str
+    detail: str = ""
 
 
 REJECT_REASONS: dict[str, str] = {

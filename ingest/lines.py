@@ -10,22 +10,24 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO
 
-from ingest.errors import HEAD_CHARACTERS, Reject
+from ingest.errors import Reject
+from ingest.formats.heads import fault_of, head_of_line
 from ingest.formats.json_rows import decode
 from ingest.sniff import BOM
 from ingest.unpack import MAX_LINE_BYTES
 
+Refused = tuple[int, str, str]  # record number from 1, reason, what is wrong with it
 UNJUDGED = "unreadable"  # the reader saw nothing it knows: the line itself tells why
 _BLANK = b" \t\r\n"
 
 
 def json_rejects(
-    stream: IO[bytes], refused: Iterable[tuple[int, str]], mend: Callable[[int, int, bytes], bool] | None = None
+    stream: IO[bytes], refused: Iterable[Refused], mend: Callable[[int, int, bytes], bool] | None = None
 ) -> Iterator[Reject]:
     """The refused records of a file of JSON lines without lines above the limit; the walk ends after the last.
 
     Args:
-        refused: (record number from 1, reason), ascending; UNJUDGED: the line is looked at.
+        refused: (record number from 1, reason, detail), ascending; UNJUDGED: the line is looked at.
         mend: told (line, offset, bytes) of a line that is looked at; True: it takes the line, which is no reject then.
     """
     wanted = iter(refused)
@@ -41,7 +43,8 @@ def json_rejects(
             continue
         is_unjudged = target[1] == UNJUDGED
         if not (is_unjudged and mend is not None and mend(line, offset, data)):
-            yield Reject(line, offset, fault_of_line(data) if is_unjudged else target[1], head_of(data))
+            reason = fault_of_line(data) if is_unjudged else target[1]
+            yield Reject(line, offset, reason, head_of_line(data), target[2] or fault_of(data, reason))
         target = next(wanted, None)
         if target is None:
             return
@@ -106,8 +109,3 @@ def _fault_of_syntax(data: bytes, *, is_torn: bool) -> str:
     except (ValueError, RecursionError):
         return "torn_line" if is_torn else "invalid_json"
     return "trailing_text"
-
-
-def head_of(data: bytes) -> str:
-    """First characters of a row."""
-    return data[: 4 * HEAD_CHARACTERS].decode("utf-8", "replace").strip("\r\n")[:HEAD_CHARACTERS]

@@ -13,7 +13,8 @@ from ingest.errors import Reject, UnusableFormat
 from ingest.formats import flat as own_tables
 from ingest.formats.contract import FlatReader, Format, Head, Source, SourceColumn
 from ingest.formats.flat_names import is_content
-from ingest.lines import UNJUDGED, head_of, json_rejects
+from ingest.formats.heads import head_of
+from ingest.lines import UNJUDGED, Refused, json_rejects
 from ingest.receipts import LoadOptions
 from ingest.store import flat as bulk
 from ingest.store.append import add_rejects
@@ -21,7 +22,7 @@ from ingest.store.files import reachable
 from ingest.store.flat import FlatCounts
 from ingest.store.flat_plan import FlatColumn, FlatMeaning
 from ingest.store.flat_source import MAX_NAMES, Columns, FlatFile, read_columns, told
-from ingest.table_lines import Mender, Places, rewrite, rewrite_array
+from ingest.table_lines import Mender, Places, Table, rewrite, rewrite_array
 from ingest.told import Told
 from ingest.unpack import MAX_LINE_BYTES
 
@@ -94,7 +95,7 @@ class TableLoad:
         """The counts with those lines that were mended, read once more."""
         file = FlatFile(str(mender.path.resolve()), "json", longest_line=MAX_LINE_BYTES)
         again = self._bulk(source, head, file)
-        rejects = self._placed(source, again.counts, mender.places)
+        rejects = self._placed(source, head, again.counts, mender.places)
         first = add_rejects(self.store, self.cursor, self.upload_id, (in_source(reject) for reject in rejects))
         return replace(
             found,
@@ -105,12 +106,13 @@ class TableLoad:
             notes=(*found.notes, f"half characters in {again.counts.n_read} rows became question marks"),
         )
 
-    def _placed(self, source: Source, counts: FlatCounts, places: Places) -> Iterator[Reject]:
+    def _placed(self, source: Source, head: Head, counts: FlatCounts, places: Places) -> Iterator[Reject]:
         """Refused rows of a rewritten source at their place in the source."""
         if counts.n_rejected:
             refused = bulk.refused(self.cursor) if counts.plan is not None else _all(counts)
+            table = Table(head.columns, head.delimiter) if head.shape == "csv" else None
             with source.open() as stream:
-                yield from places.rejects(stream, _judged(refused))
+                yield from places.rejects(stream, _judged(refused), table)
 
     @property
     def reader(self) -> FlatReader:
@@ -140,7 +142,10 @@ class TableLoad:
                 refused = [in_source(reject) for reject in records]
             file = FlatFile(str(path.resolve()), "json", delimiter=head.delimiter, longest_line=MAX_LINE_BYTES)
             bulk_load = self._bulk(source, head, file)
-            rejects = [*refused, *(in_source(reject) for reject in self._placed(source, bulk_load.counts, places))]
+            rejects = [
+                *refused,
+                *(in_source(reject) for reject in self._placed(source, head, bulk_load.counts, places)),
+            ]
             first = add_rejects(self.store, self.cursor, self.upload_id, sorted(rejects, key=lambda r: r.line or 0))
         finally:
             path.unlink(missing_ok=True)
@@ -157,13 +162,15 @@ class TableLoad:
         with source.open() as stream:
             yield from json_rejects(stream, refused, mender.take)
 
-    def _by_text(self, file: FlatFile, refused: list[tuple[int, str]]) -> Iterator[Reject]:
+    def _by_text(self, file: FlatFile, refused: list[Refused]) -> Iterator[Reject]:
         """A Parquet file has no lines; its rows are told by their text."""
         for start in range(0, len(refused), 1000):
             part = refused[start : start + 1000]
-            texts = bulk.row_texts(self.cursor, file, [number for number, _ in part])
-            for number, reason in part:
-                yield Reject(None, None, reason, head_of(texts.get(number, "").encode()))
+            texts = bulk.row_texts(self.cursor, file, [row[0] for row in part])
+            for number, reason, detail in part:
+                yield Reject(
+                    None, None, reason, head_of(texts.get(number, "")), f"row {number}{', ' * bool(detail)}{detail}"
+                )
 
     def _meaning(self, head: Head, columns: Columns) -> FlatMeaning:
         reader, options = self.reader, self.options
@@ -205,13 +212,13 @@ def _check_mapped(column: SourceColumn, head: Head) -> None:
         )
 
 
-def _all(counts: FlatCounts) -> Iterator[tuple[int, str]]:
-    return ((number, UNJUDGED) for number in range(1, counts.n_read + 1))
+def _all(counts: FlatCounts) -> Iterator[Refused]:
+    return ((number, UNJUDGED, "") for number in range(1, counts.n_read + 1))
 
 
-def _judged(refused: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+def _judged(refused: Iterator[Refused]) -> Iterator[Refused]:
     """Rows of a table in which no known column has a value have nothing that makes a request."""
-    return ((number, "no_time" if reason == UNJUDGED else reason) for number, reason in refused)
+    return ((number, "no_time" if reason == UNJUDGED else reason, detail) for number, reason, detail in refused)
 
 
 @dataclass(frozen=True)

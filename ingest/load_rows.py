@@ -65,7 +65,9 @@ class RowLoad:
         normalizer = Normalizer(Stamp(self.upload_id, self.format.name, now_ns, rate, keeps))
         rows = iter(reader.read(replace(source, timezone=self.options.mapping.timezone), head))
         while batch := list(islice(rows, BATCH)):
-            self._rejects([Reject(r.line, r.offset, r.reason, r.head) for r in batch if isinstance(r, RawReject)])
+            self._rejects(
+                [Reject(r.line, r.offset, r.reason, r.head, r.detail) for r in batch if isinstance(r, RawReject)]
+            )
             self._requests(normalizer, [row for row in batch if isinstance(row, RawRequest)])
             self._spans([row for row in batch if isinstance(row, RawSpan)])
             self.notes |= dict.fromkeys(row.says for row in batch if isinstance(row, RawNote))

@@ -16,12 +16,14 @@ from typing import Any
 import polars as pl
 
 from ingest.bounds import FIGURE_FLAG, LAST_NS, MAX_COST_USD, MAX_FIGURE, most
-from ingest.errors import HEAD_CHARACTERS, Reject
+from ingest.errors import Reject
 from ingest.formats.contract import RawRequest
+from ingest.formats.heads import head_of, named
 from ingest.schema import CALLS, NS_PER_S, REQUESTS, Column, polars_schema
 
 DAY_NS = 86_400 * NS_PER_S
 PICO = 10**12  # pico-USD per USD
+Fault = tuple[str, str]  # reason of errors.REJECT_REASONS; column, value and rule
 FIRST_NS = 1_420_070_400 * NS_PER_S  # 2015-01-01
 _REQUEST_COLUMNS = {column.name: column for column in REQUESTS}
 _CALL_COLUMNS = {column.name: column for column in CALLS}
@@ -57,9 +59,9 @@ class Normalizer:
         for raw in batch:
             values = {name: _typed(_REQUEST_COLUMNS[name], value) for name, value in raw.values.items()}
             told = [{name: _typed(_CALL_COLUMNS[name], value) for name, value in call.items()} for call in raw.calls]
-            reason = _fault(values, self.stamp.now_ns) or next(filter(None, map(_beyond, told)), None)
-            if reason:
-                rejects.append(Reject(raw.line, None, reason, _head(raw)))
+            fault = _fault(values, self.stamp.now_ns) or next(filter(None, map(_beyond, told)), None)
+            if fault:
+                rejects.append(Reject(raw.line, None, fault[0], _head(raw), fault[1]))
                 continue
             row = self._stamped(values, raw)
             requests.append(row)
@@ -112,7 +114,7 @@ def _is_far(values: Mapping[str, object]) -> bool:
     return any(isinstance(value, (int, float)) and isfinite(value) and abs(value) > MAX_FIGURE for value in figures)
 
 
-def _beyond(values: Mapping[str, Any]) -> str | None:
+def _beyond(values: Mapping[str, Any]) -> Fault | None:
     """Why a number of a request or call is beyond what one can be (ingest/bounds)."""
     for name, value in values.items():
         column = _REQUEST_COLUMNS.get(name) or _CALL_COLUMNS[name]
@@ -120,33 +122,35 @@ def _beyond(values: Mapping[str, Any]) -> str | None:
             continue
         if name in ("started_ns", "ended_ns"):
             if abs(value) > LAST_NS:
-                return "time_out_of_range"
+                return "time_out_of_range", named(name, value, "is out of range")
         elif column.unit == "ns":
             if value > DAY_NS:
-                return "duration_too_long"
-        elif abs(value) > (MAX_COST_USD * PICO if column.kind == "money" else most(name)):
-            return "bad_value"
+                return "duration_too_long", named(name, value, "is longer than 24 hours")
+        elif abs(value) > (limit := MAX_COST_USD * PICO if column.kind == "money" else most(name)):
+            return "bad_value", named(name, value, f"is above {limit:,}, which no row can have")
     return None
 
 
-def _fault(values: Mapping[str, Any], now_ns: int) -> str | None:
-    """Why the row cannot be, as a reason of errors.REJECT_REASONS."""
+def _fault(values: Mapping[str, Any], now_ns: int) -> Fault | None:
+    """Why the row cannot be."""
     started, ended = values.get("started_ns"), values.get("ended_ns")
-    if any((values.get(name) or 0) < 0 for name in _TOKENS):
-        return "negative_tokens"
-    if any((values.get(name) or 0) < 0 for name in _DURATIONS):
-        return "negative_duration"
+    for names, reason in ((_TOKENS, "negative_tokens"), (_DURATIONS, "negative_duration")):
+        below = next((name for name in names if (values.get(name) or 0) < 0), None)
+        if below is not None:
+            return reason, named(below, values[below], "is below 0")
     if started == 0:
-        return "start_unset"
-    if any(moment is not None and not FIRST_NS <= moment <= now_ns + DAY_NS for moment in (started, ended)):
-        return "time_out_of_range"
+        return "start_unset", named("started_ns", 0, "is no start")
+    for name in ("started_ns", "ended_ns"):
+        moment = values.get(name)
+        if moment is not None and not FIRST_NS <= moment <= now_ns + DAY_NS:
+            return "time_out_of_range", named(name, moment, "is out of range, in ns since 1970")
     if started is not None and ended is not None and ended < started:
-        return "end_before_start"
+        return "end_before_start", named("ended_ns", ended, f"lies {started - ended:,} ns before started_ns")
     beyond = _beyond(values)
     if beyond:
         return beyond
     known = ("started_ns", "e2e_ns", "ttft_ns", "input_tokens", "output_tokens")
-    return "no_time" if all(values.get(name) is None for name in known) else None
+    return ("no_time", "") if all(values.get(name) is None for name in known) else None
 
 
 def _call(request_key: str, index: int, call: Mapping[str, Any], stamp: Stamp) -> dict[str, Any]:
@@ -161,4 +165,4 @@ def _frame(rows: Sequence[Mapping[str, Any]], columns: tuple[Column, ...]) -> pl
 
 
 def _head(raw: RawRequest) -> str:
-    return json.dumps(dict(raw.values), ensure_ascii=False, default=str)[:HEAD_CHARACTERS]
+    return head_of(json.dumps(dict(raw.values), ensure_ascii=False, default=str))

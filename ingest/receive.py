@@ -9,14 +9,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
 import msgspec
-import polars as pl
 
 from ingest.assemble import SpanCounts, SpanOptions, assemble, load_spans, stage_spans
 from ingest.errors import Reject
@@ -26,6 +25,7 @@ from ingest.receipts import LoadOptions
 from ingest.schema import NS_PER_S
 from ingest.selection import to_datetime
 from ingest.store import lists
+from ingest.store.append import add_rejects
 from ingest.store.database import Store
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _store_messages(
     rows = iter([row for message in messages for row in read_protobuf(message)])
     span_options = _span_options(options, "protobuf")
     while chunk := list(islice(rows, BATCH)):
-        refused = [Reject(None, None, row.reason, row.head) for row in chunk if isinstance(row, RawReject)]
+        refused = [Reject(None, None, row.reason, row.head, row.detail) for row in chunk if isinstance(row, RawReject)]
         yield SpanCounts(read=len(refused), rejected=len(refused), rejects=tuple(refused))
         spans = [row for row in chunk if isinstance(row, RawSpan)]
         if spans:
@@ -154,6 +154,4 @@ def _note(
     }
     store.put_upload(row | totals, cursor)
     if counts.rejects:
-        rejects = pl.DataFrame([asdict(reject) for reject in counts.rejects], infer_schema_length=None)
-        rejects = rejects.rename({"offset": "byte_offset"}).with_columns(upload_id=pl.lit(upload_id))
-        store.append("rejects", rejects, cursor)
+        add_rejects(store, cursor, upload_id, counts.rejects)

@@ -21,12 +21,46 @@ import msgspec
 
 from ingest.errors import Reject
 from ingest.formats.contract import RawReject, Source
-from ingest.formats.json_rows import json_rows
-from ingest.lines import head_of, is_text, mended, numbered_lines, with_whole_characters
+from ingest.formats.heads import LOOKED_AT, fault_of, head_of_cells, head_of_line, head_of_torn
+from ingest.formats.json_rows import CHUNK_BYTES, json_rows
+from ingest.lines import Refused, is_text, mended, numbered_lines, with_whole_characters
 from ingest.unpack import MAX_LINE_BYTES
 
 MAX_RECORD_LINES = 200  # a quoted value with more line ends than that is a quote that was never closed
 _BLANK = b" \t\r\n"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Header and delimiter of a table, by which its rows are shown without content."""
+
+    header: tuple[str, ...]
+    delimiter: str
+
+    def head_of(self, data: bytes) -> str:
+        """First characters of a row."""
+        cells = _cells(data, self.delimiter)
+        if isinstance(cells, list) and len(cells) == len(self.header):
+            return head_of_cells(cells, self.header, self.delimiter)
+        return head_of_torn(data, self.header)
+
+
+class Window:
+    """Looks at places of a stream, ascending, without holding more than a few bytes."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._start = 0
+        self._data = b""
+
+    def at(self, offset: int) -> bytes:
+        """The bytes from a place on, as many as a head is made from."""
+        while self._start + len(self._data) < offset + LOOKED_AT and (more := self._stream.read(CHUNK_BYTES)):
+            kept = max(offset - self._start, 0)
+            kept = min(kept, len(self._data))
+            self._data = self._data[kept:] + more
+            self._start += kept
+        return self._data[offset - self._start : offset - self._start + LOOKED_AT]
 
 
 @dataclass
@@ -40,15 +74,18 @@ class Places:
         self.lines.append(line)
         self.offsets.append(offset)
 
-    def rejects(self, stream: IO[bytes], refused: Iterable[tuple[int, str]]) -> Iterator[Reject]:
-        """The refused records, ascending by number, with their place in the source that `stream` reads."""
-        lines = numbered_lines(stream)
-        number, offset, data = 0, 0, b""
-        for record, reason in refused:
-            wanted, at = self.lines[record - 1], self.offsets[record - 1]
-            while number < wanted and (line := next(lines, None)) is not None:
-                number, offset, data = line
-            yield Reject(wanted, at, reason, head_of(data[at - offset :]))
+    def rejects(self, stream: IO[bytes], refused: Iterable[Refused], table: Table | None = None) -> Iterator[Reject]:
+        """The refused records, ascending by number, with their place in the source that `stream` reads.
+
+        Args:
+            table: where the source is a delimited table.
+        """
+        window = Window(stream)
+        for record, reason, detail in refused:
+            line, at = self.lines[record - 1], self.offsets[record - 1]
+            data = window.at(at)
+            head = head_of_line(data) if table is None else table.head_of(data.partition(b"\n")[0])
+            yield Reject(line, at, reason, head, detail)
 
 
 class Mender:
@@ -74,7 +111,7 @@ def rewrite_array(source: Source, out: IO[bytes], places: Places) -> Iterator[Re
     encode = msgspec.json.Encoder().encode
     for row in json_rows(source):
         if isinstance(row, RawReject):
-            yield Reject(row.line, row.offset, row.reason, row.head)
+            yield Reject(row.line, row.offset, row.reason, row.head, row.detail)
             continue
         out.write((encode(row.value) if is_text(row.value) else with_whole_characters(row.value)) + b"\n")
         places.add(row.line, row.offset)
@@ -108,17 +145,19 @@ def rewrite(
             _record(first, waiting, lines, delimiter, len(header))  # takes its lines, if it has several
             continue
         if len(data) > MAX_LINE_BYTES:
-            yield Reject(number, offset, "line_too_long", head_of(data))
+            yield Reject(
+                number, offset, "line_too_long", head_of_torn(data, header), f"more than {MAX_LINE_BYTES:,} bytes"
+            )
             continue
         cells = _record(first, waiting, lines, delimiter, len(header))
         if isinstance(cells, str):
-            yield Reject(number, offset, cells, head_of(data))
+            yield Reject(number, offset, cells, head_of_torn(data, header), _why(data, cells, header, delimiter))
         elif any(cells):
             row = {name: cell for name, cell in zip(reversed(header), reversed(cells), strict=True) if cell}
             out.write(encode(dict(reversed(row.items()))) + b"\n")
             places.add(number, offset)
         else:
-            yield Reject(number, offset, "no_time", head_of(data))
+            yield Reject(number, offset, "no_time", head_of_torn(data, header))
 
 
 def _record(first: Line, waiting: deque[Line], lines: Iterator[Line], delimiter: str, width: int) -> list[str] | str:
@@ -139,6 +178,14 @@ def _record(first: Line, waiting: deque[Line], lines: Iterator[Line], delimiter:
     if isinstance(found, list) and not first[2].endswith(b"\n") and len(found) < width:
         return "torn_line"
     return found if isinstance(found, str) else "wrong_columns"
+
+
+def _why(data: bytes, reason: str, header: Sequence[str], delimiter: str) -> str:
+    """What is wrong with a line that is no record."""
+    if reason not in ("wrong_columns", "torn_line"):
+        return fault_of(data, reason)
+    cells = _cells(data, delimiter)
+    return f"{len(cells)} values for {len(header)} columns" if isinstance(cells, list) else ""
 
 
 def _cells(data: bytes, delimiter: str) -> list[str] | str | None:

@@ -18,8 +18,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Literal, cast
 
-from ingest.errors import HEAD_CHARACTERS, Reject, UnreadableInput
+from ingest.errors import Reject, UnreadableInput
 from ingest.formats.contract import Source
+from ingest.formats.heads import LOOKED_AT, head_of_line
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -260,7 +261,7 @@ class _LineCutter:
 
     def _extend(self, part: bytes) -> None:
         self._head = part if not self._length else self._head + part
-        self._head = self._head[: HEAD_CHARACTERS * 4]
+        self._head = self._head[:LOOKED_AT]
         self._length += len(part)
         if self._length > MAX_LINE_BYTES:
             self._pending.clear()
@@ -269,8 +270,8 @@ class _LineCutter:
 
     def _finish(self) -> None:
         if self._length > MAX_LINE_BYTES:
-            head = self._head.decode("utf-8", "replace")[:HEAD_CHARACTERS]
-            self._rejects.append(Reject(self._line, self._offset, "line_too_long", head))
+            head, detail = head_of_line(self._head), f"{self._length:,} bytes"
+            self._rejects.append(Reject(self._line, self._offset, "line_too_long", head, detail))
             self._removed.append((self._line, self._length - 1))
             self._out.write(b"\n")
         else:

@@ -243,7 +243,9 @@ def _rejects(rejects: pl.DataFrame, uploads: pl.DataFrame) -> list[RejectLine]:
             line=row["line"],
             offset=row["byte_offset"],
             reason=row["reason"],
-            says=REJECT_REASONS.get(row["reason"], row["reason"].replace("_", " ")),
+            says=": ".join(
+                filter(None, (REJECT_REASONS.get(row["reason"], row["reason"].replace("_", " ")), row.get("detail")))
+            ),
             head=row["head"] or "",
         )
         for row in rejects.head(MAX_REJECTS).to_dicts()

@@ -96,7 +96,9 @@ async def events(house: Inside, row: Existing) -> AsyncIterator[ServerSentEvent]
         await asyncio.sleep(EVENT_S)
 
 
-@router.get("/{upload_id}/rejects", summary="Rejected rows with line, reason and head, in source order")
+@router.get(
+    "/{upload_id}/rejects", summary="Rejected rows with line, reason, column and value, and head, in source order"
+)
 def rejects(
     house: Inside,
     row: Existing,
@@ -105,7 +107,7 @@ def rejects(
 ) -> Response:
     rows = house.store.rejects(row["upload_id"], after, limit).to_dicts()
     told = [
-        {"line": r["line"], "offset": r["byte_offset"], "reason": r["reason"], "head": r["head"]}
+        {"line": r["line"], "offset": r["byte_offset"], "reason": r["reason"], "head": r["head"], "detail": r["detail"]}
         | {"says": REJECT_REASONS.get(r["reason"], r["reason"])}
         for r in rows
     ]

@@ -45,7 +45,13 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the
             continue
         found = _LINE.match(row.text) if len(row.text) <= LONGEST_LINE else None
         if found is None:
-            yield reject("torn_line" if row.is_torn else "bad_value", row.line, row.offset, row.text)
+            yield reject(
+                "torn_line" if row.is_torn else "bad_value",
+                row.line,
+                row.offset,
+                row.text,
+                "it has not the form of an access log",
+            )
         else:
             yield checked(_columns(found), line=row.line, offset=row.offset, raw=row.text)
 

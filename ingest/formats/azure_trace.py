@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawNote, RawReject, RawRow, RowReader, Source
 from ingest.formats.csv_rows import csv_rows
+from ingest.formats.heads import named
 from ingest.formats.json_rows import reject
 from ingest.formats.request_rows import checked
 from ingest.selection import zone_of
@@ -31,7 +32,9 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
             continue
         started = v.instant_ns(row.value.get("TIMESTAMP"), zone=zone)
         if started is None:
-            yield reject("bad_value", row.line, None, row.text)
+            yield reject(
+                "bad_value", row.line, None, row.text, named("TIMESTAMP", row.value.get("TIMESTAMP"), "is no time")
+            )
             continue
         columns = {
             "started_ns": started,

@@ -73,12 +73,13 @@ class RawRequest:
 
 @dataclass(frozen=True)
 class RawReject:
-    """One row that cannot be: reason of errors.REJECT_REASONS and the head of the row."""
+    """One row that cannot be: reason of errors.REJECT_REASONS, the head of the row, and what is wrong with it."""
 
     line: int | None
     offset: int | None
     reason: str
     head: str
+    detail: str = ""
 
 
 @dataclass(frozen=True)

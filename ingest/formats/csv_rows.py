@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import IO
 
 from ingest.formats.contract import RawReject, Source
-from ingest.formats.json_rows import MAX_BYTES, reject
+from ingest.formats.heads import fault_of, head_of_cells, head_of_torn, is_hidden
+from ingest.formats.json_rows import MAX_BYTES
 
 
 @dataclass(frozen=True)
 class CsvRow:
-    """One record: cells by column name, the line it starts on, and its text."""
+    """One record: cells by column name, the line it starts on, and its text; of tables with content its head."""
 
     value: dict[str, str]
     line: int
@@ -52,19 +53,24 @@ def csv_rows(source: Source, delimiter: str = ",") -> Iterator[CsvRow | RawRejec
                 cells = next(reader)
             except StopIteration:
                 return
-            except csv.Error:
-                yield reject("wrong_columns", line, None, "".join(lines.record))
+            except csv.Error as error:
+                yield RawReject(
+                    line, None, "wrong_columns", head_of_torn("".join(lines.record), header or ()), str(error)
+                )
                 continue
             if header is None:
                 header = [name.strip() for name in cells] if cells else None
             elif cells and cells != [""]:
-                yield _row(header, cells, line, "".join(lines.record))
+                yield _row(header, cells, line, "".join(lines.record), delimiter)
 
 
-def _row(header: list[str], cells: list[str], line: int, raw: str) -> CsvRow | RawReject:
+def _row(header: list[str], cells: list[str], line: int, raw: str, delimiter: str) -> CsvRow | RawReject:
     if not raw.isascii() and any("\udc80" <= character <= "\udcff" for character in raw):
-        return reject("invalid_utf8", line, None, raw.encode("utf-8", "replace"))
+        data = raw.encode("utf-8", "surrogateescape")
+        return RawReject(line, None, "invalid_utf8", head_of_torn(data, header), fault_of(data, "invalid_utf8"))
     if len(cells) != len(header):
         is_torn = len(cells) < len(header) and not raw.endswith(("\n", "\r"))
-        return reject("torn_line" if is_torn else "wrong_columns", line, None, raw)
-    return CsvRow(dict(zip(header, cells, strict=True)), line, raw)
+        says = f"{len(cells)} values for {len(header)} columns"
+        return RawReject(line, None, "torn_line" if is_torn else "wrong_columns", head_of_torn(raw, header), says)
+    shown = head_of_cells(cells, header, delimiter) if any(map(is_hidden, header)) else raw
+    return CsvRow(dict(zip(header, cells, strict=True)), line, shown)

@@ -137,7 +137,7 @@ CONTENT = frozenset(
     (
         *("prompt", "prompts", "messages", "message", "input", "inputs"),
         *("output", "outputs", "completion", "completions", "response", "responses"),
-        *("request"),
+        *("request",),
         *("body", "request_body", "response_body", "content", "contents", "text"),
         *("answer", "question", "query", "system_prompt", "system_message"),
         *("instructions", "documents", "chunks", "context", "tools", "functions"),
@@ -147,7 +147,7 @@ CONTENT = frozenset(
         *("key", "access_token", "auth_token", "bearer_token", "token", "secret"),
         *("password", "credentials", "client_ip", "ip", "ip_address", "remote_addr"),
         *("remote_address", "requester_ip_address", "client_address", "email", "e_mail", "user_email"),
-        *("phone"),
+        *("phone",),
     )
 )
 

@@ -17,6 +17,7 @@ import msgspec
 
 from ingest.errors import HEAD_CHARACTERS
 from ingest.formats.contract import RawReject, Source
+from ingest.formats.heads import fault_of, head_of, head_of_line
 
 MAX_BYTES = 64 * 1024 * 1024  # of one line or element, as reject reason line_too_long says
 CHUNK_BYTES = 1 << 20
@@ -44,10 +45,11 @@ class Row:
     data: bytes = b""
 
 
-def reject(reason: str, line: int | None, offset: int | None, data: bytes | str) -> RawReject:
-    """A rejected piece with its first characters."""
-    head = data[: 4 * HEAD_CHARACTERS].decode("utf-8", "replace") if isinstance(data, bytes) else data
-    return RawReject(line, offset, reason, head[:HEAD_CHARACTERS].strip("\r\n"))
+def reject(reason: str, line: int | None, offset: int | None, data: bytes | str, detail: str = "") -> RawReject:
+    """A rejected piece with its first characters, content left out, and what is wrong with it."""
+    if not isinstance(data, bytes):
+        return RawReject(line, offset, reason, head_of(data), detail)
+    return RawReject(line, offset, reason, head_of_line(data), detail or fault_of(data, reason))
 
 
 def decode(data: bytes) -> Any:

@@ -19,6 +19,7 @@ from typing import Any
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RawSpan, RowReader, Source
 from ingest.formats.csv_rows import csv_rows
+from ingest.formats.heads import named
 from ingest.formats.json_rows import json_rows, reject
 from ingest.formats.parquet_rows import parquet_rows
 
@@ -185,7 +186,8 @@ def _span(
 ) -> RawSpan | RawReject:
     trace_id, start = _trace_id(row.get("trace_id")), v.instant_ns(row.get("start_time"))
     if trace_id is None or start is None:
-        return reject("no_trace_id" if trace_id is None else "start_unset", line, None, raw)
+        reason, key = ("no_trace_id", "trace_id") if trace_id is None else ("start_unset", "start_time")
+        return reject(reason, line, None, raw, named(key, row.get(key), "is none"))
     parent = v.text(row.get("parent_observation_id"))
     parent_id = _span_id(parent) if parent else _root_id(trace_id) if trace_id in several else None
     end = v.instant_ns(row.get("end_time"))

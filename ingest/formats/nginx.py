@@ -61,7 +61,13 @@ def _text(source: Source) -> Iterator[RawRow]:
             continue
         found = _COMBINED.match(row.text) if len(row.text) <= LONGEST_LINE else None
         if found is None:
-            yield reject("torn_line" if row.is_torn else "bad_value", row.line, row.offset, row.text)
+            yield reject(
+                "torn_line" if row.is_torn else "bad_value",
+                row.line,
+                row.offset,
+                row.text,
+                "it has not the form of an access log with request times",
+            )
         else:
             yield checked(
                 _columns(_pairs(row.text) | found.groupdict()), line=row.line, offset=row.offset, raw=row.text

@@ -20,6 +20,7 @@ import msgspec
 
 from ingest.errors import HEAD_CHARACTERS, Reject
 from ingest.formats.contract import Format, Head, SpanReader
+from ingest.formats.heads import LOOKED_AT, head_of_line
 
 MAX_PIECE_BYTES = 8 << 20  # well below the object limit of the JSON reader
 LONG_LINE_BYTES = 16 << 20  # above it the JSON reader of the store may refuse a line
@@ -170,8 +171,7 @@ class _Walk:
 
     def _reject(self, offset: int, reason: str) -> Reject:
         line, _ = self._place(offset)
-        head = self.data[offset : offset + 4 * HEAD_CHARACTERS].decode("utf-8", "replace")[:HEAD_CHARACTERS]
-        return Reject(line, offset, reason, head)
+        return Reject(line, offset, reason, head_of_line(self.data[offset : offset + LOOKED_AT]))
 
 
 def _one_line(text: bytes) -> bytes:
@@ -237,7 +237,7 @@ def short_lines(stream: IO[bytes]) -> Iterator[Piece | Reject]:
         line += 1
         start, offset = offset, offset + len(data)
         if len(data) > MAX_LINE_BYTES and not data.endswith(b"\n"):
-            head = data[: 4 * HEAD_CHARACTERS].decode("utf-8", "replace")[:HEAD_CHARACTERS]
+            head = head_of_line(data)
             while rest := stream.readline(MAX_PIECE_BYTES):
                 offset += len(rest)
                 if rest.endswith(b"\n"):

@@ -207,13 +207,26 @@ def reason_against(trace_id: str, span_id: str, start_ns: int, end_ns: int) -> s
     return None
 
 
+def _detail(reason: str, trace_id: str, span_id: str, start_ns: int, end_ns: int) -> str:
+    """Field, value and rule of a refused span, in the words of the bulk reader (store/span_columns)."""
+    return {
+        "bad_trace_id": f'trace id: "{trace_id[:40]}" is no 16 bytes',
+        "no_span_id": f'span id: "{span_id[:40]}" is no 8 bytes',
+        "start_unset": f"start: {start_ns}",
+        "end_before_start": f"end: {end_ns} lies before start: {start_ns}",
+        "duration_too_long": f"from start: {start_ns} to end: {end_ns}",
+        "time_out_of_range": f"start: {start_ns} is out of range, in ns since 1970",
+    }.get(reason, "")
+
+
 def _span(span: Any, resource: Mapping[str, str], scope: str | None, known: KnownAttributes) -> RawSpan | RawReject:
     trace_id, span_id = span.trace_id.hex(), span.span_id.hex()
     reason = reason_against(trace_id, span_id, span.start_time_unix_nano, span.end_time_unix_nano)
     if reason is None and len(span.trace_id) != 16:
         reason = "bad_trace_id"
     if reason is not None:
-        return RawReject(None, None, reason, f"{span.name} {trace_id}"[:HEAD_CHARACTERS])
+        said = _detail(reason, trace_id, span_id, span.start_time_unix_nano, span.end_time_unix_nano)
+        return RawReject(None, None, reason, f"{span.name} {trace_id}"[:HEAD_CHARACTERS], said)
     return RawSpan(
         trace_id=trace_id,
         span_id=span_id,

@@ -13,6 +13,7 @@ from typing import Any
 
 from ingest.formats import values as v
 from ingest.formats.contract import RawNote, RawReject, RawRequest
+from ingest.formats.heads import named
 from ingest.formats.json_rows import reject
 from ingest.schema import NS_PER_S
 
@@ -176,9 +177,9 @@ def checked(
     """
     if columns.get("response_cached") is True:
         columns = _replayed(columns)
-    reason = _fault(columns)
-    if reason:
-        return reject(reason, line, offset, raw)
+    fault = _fault(columns)
+    if fault:
+        return reject(fault[0], line, offset, raw, fault[1])
     kept = {name: value for name, value in columns.items() if value is not None}
     kept.setdefault("llm_calls", 1)
     kept.setdefault("attempts", 1)
@@ -193,20 +194,22 @@ def _replayed(columns: Mapping[str, object]) -> dict[str, object]:
     return {**columns, **made, **unmade, "attributes": extra(**beside, **stored)}
 
 
-def _fault(columns: Mapping[str, object]) -> str | None:
+def _fault(columns: Mapping[str, object]) -> tuple[str, str] | None:
+    """Reason, and the column with its value and the rule."""
     duration = columns.get("e2e_ns")
     started, ended = columns.get("started_ns"), columns.get("ended_ns")
     if isinstance(started, int) and isinstance(ended, int) and ended < started:
-        return "end_before_start"
+        return "end_before_start", named("ended_ns", ended, f"lies {started - ended:,} ns before started_ns")
     if isinstance(duration, int) and duration < 0:
-        return "negative_duration"
+        return "negative_duration", named("e2e_ns", duration, "is below 0")
     if isinstance(duration, int) and duration > DAY_NS:
-        return "duration_too_long"
-    tokens = [columns.get(name) for name in TOKEN_COLUMNS]
-    if any(isinstance(count, int) and count < 0 for count in tokens):
-        return "negative_tokens"
-    if all(value is None for value in (started, ended, duration, columns.get("ttft_ns"), *tokens)):
-        return "no_time"
+        return "duration_too_long", named("e2e_ns", duration, "is longer than 24 hours")
+    tokens = {name: columns.get(name) for name in TOKEN_COLUMNS}
+    for name, count in tokens.items():
+        if isinstance(count, int) and count < 0:
+            return "negative_tokens", named(name, count, "is below 0")
+    if all(value is None for value in (started, ended, duration, columns.get("ttft_ns"), *tokens.values())):
+        return "no_time", ""
     return None
 
 

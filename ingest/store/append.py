@@ -15,7 +15,7 @@ from duckdb import DuckDBPyConnection
 
 from ingest.errors import Reject
 from ingest.schema import REJECTS, polars_schema
-from ingest.store.database import Store
+from ingest.store.database import DETAIL_END, Store
 from ingest.store.repeats import holds_rows, remember_keys
 
 BATCH = 10_000
@@ -52,11 +52,24 @@ def add_rejects(
     while batch := list(islice(remaining, BATCH)):
         first.extend(batch[: max(0, BATCH - len(first))])
         rows = [
-            {"upload_id": upload_id, "line": r.line, "byte_offset": r.offset, "reason": r.reason, "head": r.head}
+            {
+                "upload_id": upload_id,
+                "line": r.line,
+                "byte_offset": r.offset,
+                "reason": r.reason,
+                "head": with_detail(r),
+            }
             for r in batch
         ]
         store.append("rejects", pl.DataFrame(rows, schema=polars_schema(REJECTS)), cursor)
     return tuple(first)
+
+
+def with_detail(reject: Reject) -> str:
+    """Text of the column `head`, from which Store.rejects reads detail and head again."""
+    if not reject.detail and DETAIL_END not in reject.head:
+        return reject.head
+    return f"{reject.detail}{DETAIL_END}{reject.head}"
 
 
 def loaded_before(store: Store, sha256: str) -> list[dict[str, Any]]:

@@ -36,6 +36,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "reports": schema.REPORTS,
     "jobs": schema.JOBS,
 }
+DETAIL_END = "\x1f"  # between the detail of a reject and its head, in the column `head`
 PICO = 1_000_000_000_000  # pico-USD per USD: money leaves the store as an integer
 
 
@@ -204,13 +205,19 @@ class Store:
         return self.read("uploads", order="received_ns, upload_id")
 
     def rejects(self, upload_id: str | None = None, after: int = -1, limit: int = 1000) -> pl.DataFrame:
-        """Rejected rows in source order, from the row number above `after` on."""
+        """Rejected rows in source order, from the row number above `after` on; `detail` stands apart from `head`."""
         where = "upload_id = ?" if upload_id is not None else ""
         parameters: list[object] = [] if upload_id is None else [upload_id]
         frame = self.read(
             "rejects", where, parameters, "upload_id, line NULLS LAST, byte_offset NULLS LAST, reason, head"
         )
-        return frame.with_row_index("row").filter(pl.col("row").cast(pl.Int64) > after).head(limit)
+        shown = frame.with_row_index("row").filter(pl.col("row").cast(pl.Int64) > after).head(limit)
+        parts = pl.col("head").str.splitn(DETAIL_END, 2).struct
+        is_detailed = pl.col("head").str.contains(DETAIL_END, literal=True)
+        return shown.with_columns(
+            head=pl.when(is_detailed).then(parts[1]).otherwise("head"),
+            detail=pl.when(is_detailed).then(parts[0]).otherwise(pl.lit("")),
+        )
 
     def put_upload(self, values: dict[str, Any], cursor: duckdb.DuckDBPyConnection | None = None) -> None:
         """Insert or replace one row of uploads, told by `upload_id`; columns not given keep their value."""

@@ -7,17 +7,19 @@ where there are any. Nothing is held in Python but the refused rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from duckdb import DuckDBPyConnection
 
 from ingest.bounds import MAX_FIGURE
+from ingest.formats.heads import without_credentials
 from ingest.schema import REPLICA_HOURS
 from ingest.store import flat_rows, flat_source
+from ingest.store.flat_details import PREFIX, details
 from ingest.store.flat_plan import FlatMeaning, Layout
 from ingest.store.flat_source import RECORD, Columns, FlatFile, relation
-from ingest.store.flat_sql import Plan, fields_layer, name, text
+from ingest.store.flat_sql import NOTHING, Plan, fields_layer, name, text
 from ingest.store.repeats import KEYS, remember
 
 
@@ -109,12 +111,15 @@ class _Load:
         self.cursor.execute(sql, list(parameters)).fetchall()
 
     def _find_refused(self, plan: Plan) -> int:
-        """Number of refused rows; record number and reason of each are kept until the load ends."""
+        """Number of refused rows; record number, reason and detail of each are kept until the load ends."""
         numbered = replace(plan, relation=f"(SELECT row_number() OVER () AS {RECORD}, * FROM {plan.relation})")
         is_request = self.meaning.table == "requests"
-        select = flat_rows.rows_select(numbered, [RECORD]) if is_request else hours_select(numbered, [RECORD])
+        told = {PREFIX + reason: sql for reason, sql in details(numbered).items()}
+        select = (flat_rows.rows_select if is_request else hours_select)(numbered, [RECORD], told)
+        arms = " ".join(f"WHEN {text(column.removeprefix(PREFIX))} THEN {column}" for column in told)
         self._do(
-            f"CREATE OR REPLACE TEMP TABLE refused_rows AS SELECT {RECORD} AS rn, reason FROM ({select}) WHERE reason IS NOT NULL"
+            f"CREATE OR REPLACE TEMP TABLE refused_rows AS SELECT {RECORD} AS rn, reason, CASE reason {arms} END AS detail "
+            f"FROM ({select}) WHERE reason IS NOT NULL"
         )
         return _one(self.cursor, "SELECT count(*) FROM refused_rows")
 
@@ -196,8 +201,8 @@ class _Load:
         return replace(self.columns, n_rows=n_rows, counts=dict.fromkeys(self.columns.counts, n_rows))
 
 
-def hours_select(plan: Plan, columns: Sequence[str] = ()) -> str:
-    """SELECT of `reason` and the columns of replica_hours of every source row; `columns` are carried through."""
+def hours_select(plan: Plan, columns: Sequence[str] = (), told: Mapping[str, str] = NOTHING) -> str:
+    """SELECT of `reason` and the columns of replica_hours of every source row; `columns` and `told`, see fields_layer."""
     values = [
         f"{text(plan.upload_id)} AS upload_id" if column.name == "upload_id" else name(column.name)
         for column in REPLICA_HOURS
@@ -208,18 +213,18 @@ def hours_select(plan: Plan, columns: Sequence[str] = ()) -> str:
         "WHEN least(up_s, busy_s) < 0 THEN 'negative_duration' "
         f"WHEN greatest(up_s, busy_s, mean_batch_size) > {MAX_FIGURE} THEN 'bad_value' END AS reason"
     )
-    return f"SELECT {', '.join([*columns, reason, *values])} FROM ({fields_layer(plan, columns)})"
+    return f"SELECT {', '.join([*columns, *told, reason, *values])} FROM ({fields_layer(plan, columns, told)})"
 
 
-def refused(cursor: DuckDBPyConnection) -> Iterator[tuple[int, str]]:
-    """(record number from 1, reason) of every row that the latest load of this cursor refused, in source order.
+def refused(cursor: DuckDBPyConnection) -> Iterator[tuple[int, str, str]]:
+    """(record number from 1, reason, detail) of every row that the latest load of this cursor refused, in source order.
 
     A page at a time, so that the cursor is free between two of them.
     """
     last = 0
-    page = "SELECT rn, reason FROM refused_rows WHERE rn > ? ORDER BY rn LIMIT 10000"
+    page = "SELECT rn, reason, coalesce(detail, '') FROM refused_rows WHERE rn > ? ORDER BY rn LIMIT 10000"
     while rows := cursor.execute(page, [last]).fetchall():
-        yield from ((int(number), str(reason)) for number, reason in rows)
+        yield from ((int(number), str(reason), without_credentials(str(detail))) for number, reason, detail in rows)
         last = int(rows[-1][0])
 
 

@@ -157,7 +157,7 @@ class Layout:
                 sql = f"{text(column.prefix)} || {sql}"
             unit = column.unit if column.unit in FACTOR else "s"
             is_native = natives.get(key) == SQL_OF[kind]
-            inputs.append(Input(sql, column.field, unit, column.is_zero_absent, forms.get(key), is_native))
+            inputs.append(Input(sql, column.field, unit, column.is_zero_absent, forms.get(key), is_native, key))
         if self.meaning.identity and set(self.meaning.identity) <= set(self.columns.counts):
             parts = ", ".join(f"coalesce({text_sql(self._sql(key))}, '')" for key in self.meaning.identity)
             inputs.append(Input(f"concat_ws('/', {parts})", "identity"))

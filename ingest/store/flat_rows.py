@@ -7,7 +7,7 @@ to E2E, and what no stage explains is unattributed, split at a client's first to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ingest.bounds import FIGURE_FLAG, MAX_FIGURE
 from ingest.store.flat_sql import (
@@ -17,6 +17,7 @@ from ingest.store.flat_sql import (
     FIELDS,
     FIRST_NS,
     MEASURED_STAGES,
+    NOTHING,
     RESIDUAL_NS,
     TOKENS,
     Plan,
@@ -50,15 +51,15 @@ ERROR_WORDS: dict[str, tuple[str, ...]] = {
 }
 
 
-def rows_select(plan: Plan, columns: Sequence[str] = ()) -> str:
-    """SELECT of `reason` and the request columns of every source row; `columns` are carried through in front."""
-    outcome = f"SELECT *, {_http()} AS http, {_word(plan)} AS word FROM ({fields_layer(plan, columns)})"
+def rows_select(plan: Plan, columns: Sequence[str] = (), told: Mapping[str, str] = NOTHING) -> str:
+    """SELECT of `reason` and the request columns of every source row; `columns` and `told`, see fields_layer, in front."""
+    outcome = f"SELECT *, {_http()} AS http, {_word(plan)} AS word FROM ({fields_layer(plan, columns, told)})"
     judged = f"SELECT *, {_status()} AS class, coalesce(llm_calls, 1) AS calls FROM ({outcome})"
     timed = f"SELECT *, {_times()} FROM ({judged})"
     tokened = f"SELECT *, {_first_token()} FROM ({timed})"
     staged = f"SELECT *, {_stage_sums()} FROM ({tokened})"
     final = [f"{sql} AS {name(column)}" for column, sql in _final(plan).items()]
-    return f"SELECT {', '.join([*columns, f'{_reason(plan)} AS reason', *final])} FROM ({staged})"
+    return f"SELECT {', '.join([*columns, *told, f'{_reason(plan)} AS reason', *final])} FROM ({staged})"
 
 
 def columns_of(plan: Plan) -> list[str]:

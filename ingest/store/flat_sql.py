@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal
 
 from ingest.bounds import FAR_NS, LAST_NS, MAX_COST_USD, most
@@ -20,6 +21,7 @@ NO_NUMBERS = ("nan", "inf", "+inf", "-inf", "infinity", "-infinity")
 FACTOR = {"s": NS_PER_S, "ms": 1_000_000, "us": 1000, "ns": 1}
 EPOCH_DIGITS = {"s": 9, "ms": 6, "us": 3, "ns": 0}  # decimals that a nanosecond needs
 DAY_NS = 86_400 * NS_PER_S
+NOTHING: Mapping[str, str] = MappingProxyType({})
 FIRST_NS = 1_420_070_400 * NS_PER_S  # 2015-01-01: no trace of an LLM service is older
 RESIDUAL_NS = 1_000_000  # stages may exceed the whole by 1 ms or 1 %: figures of two clocks
 ZONED = r"[0-9]:[0-9]{2}[^+-]*(Z|z|[A-Za-z]+/[A-Za-z_]+|UTC|GMT|[+-][0-9]{2}(:?[0-9]{2})?)$"
@@ -95,6 +97,7 @@ class Input:
     is_zero_absent: bool = False
     time: TimeForm | None = None
     is_native: bool = False  # the SQL has the kind's type already
+    key: str = ""  # name of the column in the source
 
     @property
     def kind(self) -> Kind:
@@ -244,8 +247,14 @@ def typed_layer(plan: Plan, columns: Sequence[str] = ()) -> str:
     return f"SELECT {', '.join([*columns, *values, *raws, *extras, empty])} FROM {plan.relation}"
 
 
-def fields_layer(plan: Plan, columns: Sequence[str] = ()) -> str:
-    """SELECT of one column per field, null where the source has none, with `is_bad` and `is_empty`."""
+def fields_layer(plan: Plan, columns: Sequence[str] = (), told: Mapping[str, str] = NOTHING) -> str:
+    """SELECT of one column per field, null where the source has none, with `is_bad` and `is_empty`.
+
+    Args:
+        columns: of the relation, carried through.
+        told: further columns -> SQL over the typed and raw values v0, r0, ...
+    """
+    further = [f"{sql} AS {name(column)}" for column, sql in told.items()]
     by_field: dict[str, list[int]] = {}
     for number, item in enumerate(plan.inputs):
         by_field.setdefault(item.field, []).append(number)
@@ -262,7 +271,7 @@ def fields_layer(plan: Plan, columns: Sequence[str] = ()) -> str:
         else:
             selected.append(f"CAST(NULL AS {SQL_OF[kind]}) AS {name(wanted)}")
     return (
-        f"SELECT {', '.join([*columns, *selected, *_carried(plan)])}, {_bad(plan)} AS is_bad, is_empty "
+        f"SELECT {', '.join([*columns, *further, *selected, *_carried(plan)])}, {_bad(plan)} AS is_bad, is_empty "
         f"FROM ({typed_layer(plan, columns)})"
     )
 
@@ -289,15 +298,19 @@ def _carried(plan: Plan) -> list[str]:
 
 def _bad(plan: Plan) -> str:
     """Whether a number, flag or instant is written that is none."""
-    clauses = [
+    clauses = [clause for number, item in enumerate(plan.inputs) if (clause := bad_clause(number, item))]
+    return f"({' OR '.join(clauses)})" if clauses else "false"
+
+
+def bad_clause(number: int, item: Input) -> str:
+    """SQL of whether the value of an input is none for its kind; "" where it always is one."""
+    is_clockless = item.time is not None and item.time.has_numbers and item.time.unit is None
+    if item.kind == "text" or (item.is_native and item.kind != "int") or is_clockless:
+        return ""
+    return (
         f"CASE WHEN v{number} IS NULL AND r{number} IS NOT NULL THEN "
         f"lower(trim(CAST(r{number} AS VARCHAR))) NOT IN {words()}{_or_zero(item, number)} ELSE false END"
-        for number, item in enumerate(plan.inputs)
-        if item.kind != "text"
-        and not (item.is_native and item.kind != "int")
-        and not (item.time is not None and item.time.has_numbers and item.time.unit is None)
-    ]
-    return f"({' OR '.join(clauses)})" if clauses else "false"
+    )
 
 
 def _or_zero(item: Input, number: int) -> str:

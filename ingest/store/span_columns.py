@@ -204,11 +204,11 @@ def shapes_relation(raw: str) -> str:
 
 
 def refusals_relation(raw: str, learned: Learned, latest_ns: int) -> str:
-    """SQL of (line, refused, head) of the lines and spans that cannot be."""
+    """SQL of (line, refused, head, detail) of the lines and spans that cannot be."""
     n = _counts(learned)
     picks = ", ".join(f'{_pick(name, n.get(name, 0), PICK_KINDS[name])} AS "{name}"' for name in _MOST)
     return (
-        f"SELECT line, coalesce({_refused(latest_ns)}, {_beyond(n)}) AS refused, text AS head "
+        f"SELECT line, coalesce({_refused(latest_ns)}, {_beyond(n)}) AS refused, text AS head, {_detail(n)} AS detail "
         f"FROM (SELECT *, {picks} {_from_shapes(raw)}) WHERE refused IS NOT NULL"
     )
 
@@ -217,6 +217,23 @@ def _beyond(counts: dict[str, int]) -> str:
     """SQL of the reason of a span with a count that cannot be; counts that no span tells are not looked at."""
     told = " OR ".join(f"{name} NOT BETWEEN -{most} AND {most}" for name, most in _MOST.items() if counts.get(name))
     return f"CASE WHEN {told} THEN 'bad_value' END" if told else "NULL"
+
+
+def _detail(counts: dict[str, int]) -> str:
+    """SQL of the field, value and rule that a span was refused for; the ids and times of a line without span are null."""
+    arms = " ".join(
+        f"WHEN {name} NOT BETWEEN -{most} AND {most} THEN concat(names[{name}_1], ': ', {name}, ' is above {most:,}')"
+        for name, most in _MOST.items()
+        if counts.get(name)
+    )
+    return f"""CASE refused
+        WHEN 'bad_trace_id' THEN concat('trace id: "', left(trace_id, 40), '" is no 16 bytes')
+        WHEN 'no_span_id' THEN concat('span id: "', left(span_id, 40), '" is no 8 bytes')
+        WHEN 'start_unset' THEN concat('start: ', coalesce(started::VARCHAR, 'none'))
+        WHEN 'end_before_start' THEN concat('end: ', ended, ' lies before start: ', started)
+        WHEN 'duration_too_long' THEN concat('from start: ', started, ' to end: ', ended)
+        WHEN 'time_out_of_range' THEN concat('start: ', started, ' is out of range, in ns since 1970')
+        {f"WHEN 'bad_value' THEN CASE {arms} END" if arms else ""} END"""
 
 
 def _refused(latest_ns: int) -> str:

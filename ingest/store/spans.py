@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 import polars as pl
 
+from ingest.formats.heads import without_credentials
 from ingest.mapping import Mapping
 from ingest.store import span_columns, span_repeats, span_source
 from ingest.store.database import ArrowFrame
@@ -211,15 +212,15 @@ _AGAIN = {  # column of the raw relation -> where a span that was not learned ke
 
 def refusals(
     cursor: duckdb.DuckDBPyConnection, relation: RawRelation, learned: Learned
-) -> list[tuple[int, str, str | None]]:
-    """Record number, reason and first characters of every line or span that cannot be, in order."""
+) -> list[tuple[int, str, str | None, str]]:
+    """Record number, reason, first characters and detail of every line or span that cannot be, in order."""
     sql = span_columns.refusals_relation(relation.numbered, learned, latest_instant_ns())
     silent = ", ".join(f"'{state}'" for state in SILENT)
     rows = cursor.execute(
-        f"SELECT line, refused, head FROM ({sql}) WHERE refused NOT IN ({silent}) ORDER BY line, refused, head",
+        f"SELECT line, refused, head, coalesce(detail, '') FROM ({sql}) WHERE refused NOT IN ({silent}) ORDER BY line, refused, head",
         dict(relation.parameters),
     ).fetchall()
-    return [(line, reason, head) for line, reason, head in rows]
+    return [(line, reason, head, without_credentials(detail)) for line, reason, head, detail in rows]
 
 
 def forget(cursor: duckdb.DuckDBPyConnection, upload_id: str) -> int:

@@ -125,6 +125,7 @@ def test_live_spans_are_an_upload_whose_counts_add_up(tmp_path: Path) -> None:
         "reasons": {"end_before_start": 2},
     }
     assert [row["reason"] for row in rejects] == ["end_before_start"] * 2
+    assert all("lies before start: " in row["detail"] for row in rejects)
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ def test_rejected_rows_are_paged_with_line_and_reason(tmp_path: Path) -> None:
         last = service.get(f"/api/v1/uploads/{done['id']}/rejects", params={"after": second["next"]}).json()
     rows = [(row["line"], row["reason"]) for page in (first, second) for row in page["rejects"]]
     assert (rows, last) == ([(51, "invalid_json"), (52, "torn_line")], {"rejects": [], "next": None})
+    assert first["rejects"][0]["detail"].startswith("character ")
 
 
 def test_progress_is_told_until_the_receipt(tmp_path: Path) -> None:

@@ -12,8 +12,11 @@ from ingest.lines import UNJUDGED, fault_of_line, json_rejects
 
 def test_records_are_counted_without_blank_lines_and_lines_with_them() -> None:
     data = b'\xef\xbb\xbf{"a": 1}\r\n\r\nbroken\r\n  \t\r\n{"a": 2}\r\n{"a": "x"}\r\n'
-    told = list(json_rejects(BytesIO(data), [(2, UNJUDGED), (4, "bad_value")]))
-    assert told == [Reject(3, 15, "invalid_json", "broken"), Reject(6, 38, "bad_value", '{"a": "x"}')]
+    told = list(json_rejects(BytesIO(data), [(2, UNJUDGED, ""), (4, "bad_value", 'a: "x" is no number')]))
+    assert told == [
+        Reject(3, 15, "invalid_json", "broken", "character 1 of 6: Expecting value"),
+        Reject(6, 38, "bad_value", '{"a": "x"}', 'a: "x" is no number'),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -36,5 +39,6 @@ def test_a_line_without_a_row_tells_why(line: bytes, reason: str) -> None:
 
 
 def test_heads_are_cut_at_200_characters() -> None:
-    (told,) = json_rejects(BytesIO("ü".encode() * 500 + b"\n"), [(1, UNJUDGED)])
-    assert told.head == "ü" * 200
+    line = ", ".join(f'"ü{number}": {number}' for number in range(100, 140))
+    (told,) = json_rejects(BytesIO(f"{{{line}\n".encode()), [(1, UNJUDGED, "")])
+    assert told.head == f"{{{line}"[:200]

@@ -332,7 +332,15 @@ def test_an_inspection_stores_nothing_and_tells_what_rows_lack(tmp_path: Path) -
 def test_a_receipt_is_plain_json(tmp_path: Path) -> None:
     receipt, _ = load_bytes(tmp_path, line(1) + b"broken\n")
     told = json.loads(json.dumps(receipt.to_json()))
-    assert told["rejects"] == [{"line": 2, "offset": len(line(1)), "reason": "invalid_json", "head": "broken"}]
+    assert told["rejects"] == [
+        {
+            "line": 2,
+            "offset": len(line(1)),
+            "reason": "invalid_json",
+            "head": "broken",
+            "detail": "character 1 of 6: Expecting value",
+        }
+    ]
 
 
 def test_readers_in_python_are_driven_and_their_duplicates_counted() -> None:

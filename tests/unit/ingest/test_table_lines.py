@@ -6,7 +6,7 @@ import json
 from io import BytesIO
 
 from ingest.errors import Reject
-from ingest.table_lines import Places, rewrite
+from ingest.table_lines import Places, Table, rewrite
 
 
 def rewritten(data: bytes, delimiter: str = ",") -> tuple[list[dict[str, str]], list[tuple[int, int, str]], Places]:
@@ -52,5 +52,5 @@ def test_a_stray_quote_that_swallows_lines_costs_its_own_line_alone() -> None:
 def test_refused_records_are_found_again_in_the_source() -> None:
     data = b'a,b\n1,"x\ny"\nbad\n2,z\n3,w\n'
     _, _, places = rewritten(data)
-    told = list(places.rejects(BytesIO(data), [(1, "bad_value"), (3, "no_time")]))
-    assert told == [Reject(2, 4, "bad_value", '1,"x'), Reject(6, 20, "no_time", "3,w")]
+    told = list(places.rejects(BytesIO(data), [(1, "bad_value", "a: 1"), (3, "no_time", "")], Table(("a", "b"), ",")))
+    assert told == [Reject(2, 4, "bad_value", '1,"x', "a: 1"), Reject(6, 20, "no_time", "3,w")]

@@ -121,18 +121,18 @@ STAGE_NAMES = {
 
 
 @pytest.mark.parametrize(
-    ("columns", "reason"),
+    ("columns", "reason", "detail"),
     [
-        ({"started_ns": 2, "ended_ns": 1}, "end_before_start"),
-        ({"e2e_ns": -1}, "negative_duration"),
-        ({"e2e_ns": 86_400_000 * MS + 1}, "duration_too_long"),
-        ({"input_tokens": -1}, "negative_tokens"),
-        ({"model": "m"}, "no_time"),
+        ({"started_ns": 2, "ended_ns": 1}, "end_before_start", "ended_ns: 1 lies 1 ns before started_ns"),
+        ({"e2e_ns": -1}, "negative_duration", "e2e_ns: -1 is below 0"),
+        ({"e2e_ns": 86_400_000 * MS + 1}, "duration_too_long", "e2e_ns: 86400000000001 is longer than 24 hours"),
+        ({"input_tokens": -1}, "negative_tokens", "input_tokens: -1 is below 0"),
+        ({"model": "m"}, "no_time", ""),
     ],
 )
-def test_rows_that_cannot_be_are_rejects_with_their_head(columns: dict[str, object], reason: str) -> None:
+def test_rows_that_cannot_be_are_rejects_with_their_head(columns: dict[str, object], reason: str, detail: str) -> None:
     found = checked(columns | {"status_class": "ok"}, line=3, offset=9, raw=b'{"x": 1}')
-    assert found == RawReject(3, 9, reason, '{"x": 1}')
+    assert found == RawReject(3, 9, reason, '{"x": 1}', detail)
 
 
 def test_a_row_leaves_out_what_is_unknown() -> None:

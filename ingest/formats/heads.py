@@ -1,0 +1,189 @@
+"""What a reject shows of the row it stands for: its first characters and what is wrong with it, without content.
+
+Input: bytes or text of a refused row. Output: at most 200 characters; prompts, answers, credentials and addresses are
+replaced by an ellipsis, and text of which nobody can say whether it is one is not shown.
+Source: format page, section 6 (personal data); list of names in content and flat_names.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from functools import lru_cache
+
+from ingest.errors import HEAD_CHARACTERS
+from ingest.formats import flat_names
+from ingest.formats.content import CONTENT
+
+HIDDEN = "…"
+LOOKED_AT = 16 * HEAD_CHARACTERS  # bytes of a row that its head is made from
+MAX_VALUE = 40  # characters of a value that a detail repeats
+MAX_TEXT = 64  # characters of a text within a head; a longer one is prose
+PLAIN_LINE = 80  # a line of text without quotes that is longer may be the rest of a cut one
+EXPLAINED = 1 << 20  # bytes of a line that is parsed once more to say where it breaks
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?$)|[{}\[\]]|[^"{}\[\]]+', re.DOTALL)
+_IS_KEY = re.compile(r"\s*:")
+_IS_ATTRIBUTE = re.compile(r'"[a-zA-Z]\w*(?:\.\w+)+"')  # the name of an attribute under "key", which is no credential
+_CREDENTIAL = re.compile(
+    r"\b(?:sk|pk|rk)[-_][\w-]{8,}|\bBearer\s+[^\s\"]{4,}|\beyJ[\w-]{8,}(?:\.[\w-]+)*|\bAKIA[0-9A-Z]{12,}"
+    r"|(?<=key=)[^&\s\"]+|(?<=token=)[^&\s\"]+|(?<=secret=)[^&\s\"]+|(?<=password=)[^&\s\"]+"
+    r"|[^@\s\"<>,;]+@[^@\s\"<>,;]+\.[A-Za-z]{2,}|\b(?:\d{1,3}\.){3}\d{1,3}\b"
+)
+_CONTENT_WORDS = frozenset(
+    (
+        *("prompt", "prompts", "message", "messages", "content", "contents", "completion", "completions", "answer"),
+        *("answers", "question", "questions", "secret", "password", "passwd", "authorization", "cookie", "cookies"),
+        *("credential", "credentials", "bearer", "apikey"),
+    )
+)
+_FIGURE_ENDS = ("tokens", "count", "length", "len", "id", "ms", "s", "ns", "time", "cost", "type")
+_NAMES_OF_NAMES = ("key", "name")  # {"key": "input.value", "value": ...}: attributes as a list
+_NAMES_OF_VALUES = ("value", "vStr", "v_str")
+
+
+@lru_cache(maxsize=4096)
+def is_hidden(name: str) -> bool:
+    """Whether what stands under a name may be a prompt, an answer, a credential or an address."""
+    if flat_names.is_content(name):
+        return True
+    words = flat_names.plain(name).replace(".", "_").split("_")
+    if words[-1] in _FIGURE_ENDS:
+        return False
+    return not _CONTENT_WORDS.isdisjoint(words) or any(fnmatchcase(name, pattern) for pattern in CONTENT)
+
+
+def head_of(data: bytes | str) -> str:
+    """First characters of a row of JSON or text, without content."""
+    if isinstance(data, bytes):
+        text = data[:LOOKED_AT].decode("utf-8", "replace")
+    else:
+        text = data[:LOOKED_AT].encode("utf-8", "replace").decode("utf-8")
+    text = text.strip("\r\n")
+    start = text.lstrip(" \t\ufeff")[:1]
+    if start in ("{", "[", '"'):
+        text = _without_content(text)
+    return without_credentials(text[: 2 * HEAD_CHARACTERS])[:HEAD_CHARACTERS]
+
+
+def head_of_line(data: bytes) -> str:
+    """First characters of a line of a JSON source; the rest of a cut line, which may be prose, is not shown."""
+    start = data[:LOOKED_AT].lstrip(b" \t\xef\xbb\xbf")[:1]
+    if start not in (b"{", b"[", b'"') and (len(data.strip()) > PLAIN_LINE or b'"' in data):
+        return HIDDEN
+    return head_of(data)
+
+
+def head_of_cells(cells: Sequence[str], header: Sequence[str], delimiter: str) -> str:
+    """First characters of a row of a table, cell by cell."""
+    shown: list[str] = []
+    length = 0
+    for name, cell in zip(header, cells, strict=False):
+        known = HIDDEN if cell and is_hidden(name) else cell[: HEAD_CHARACTERS + 1]
+        shown.append(f"{known[:MAX_TEXT]}{HIDDEN}" if len(known) > MAX_TEXT and " " in known else known)
+        length += len(shown[-1]) + len(delimiter)
+        if length > HEAD_CHARACTERS:
+            break
+    return head_of(delimiter.join(shown))
+
+
+def head_of_torn(data: bytes | str, header: Sequence[str]) -> str:
+    """First characters of a row whose cells cannot be told apart; none where a column may hold content."""
+    return HIDDEN if any(map(is_hidden, header)) else head_of(data)
+
+
+def without_credentials(text: str) -> str:
+    """The text with what looks like a key, a mail or a network address replaced."""
+    return _CREDENTIAL.sub(HIDDEN, text)
+
+
+def shortened(value: object) -> str:
+    """A value in quotes, cut to a length that a message bears."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = without_credentials(text[: 4 * MAX_VALUE])
+    cut = f"{text[:MAX_VALUE]}{HIDDEN}" if len(text) > MAX_VALUE else text
+    return f'"{cut}"' if isinstance(value, str) else cut
+
+
+def named(name: str, value: object, rule: str) -> str:
+    """`name: value rule`; the value is left out where the name says that it may be content."""
+    return f"{name}: {HIDDEN if is_hidden(name) else shortened(value)} {rule}"
+
+
+def fault_of(data: bytes, reason: str) -> str:
+    """Where a line breaks that reason; "" where the reason says it all."""
+    if len(data) > EXPLAINED:
+        return f"{len(data):,} bytes" if reason in ("line_too_long", "torn_line") else ""
+    if reason == "invalid_utf8":
+        return _odd_byte(data)
+    if reason not in ("invalid_json", "torn_line", "trailing_text", "not_an_object"):
+        return ""
+    text = data.decode("utf-8", "replace").strip("\ufeff \t\r\n")
+    try:
+        value, end = json.JSONDecoder().raw_decode(text)
+    except json.JSONDecodeError as error:
+        return f"character {error.pos + 1} of {len(text)}: {error.msg}"
+    except (ValueError, RecursionError):
+        return "nested too deeply"
+    if reason == "trailing_text":
+        return f"the value ends at character {end} of {len(text)}"
+    kinds = {list: "a list", str: "a text", bool: "true or false", int: "a number", float: "a number"}
+    return f"it is {kinds.get(type(value), 'null')}" if not isinstance(value, dict) else ""
+
+
+def _odd_byte(data: bytes) -> str:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return f"byte {error.start + 1} is 0x{data[error.start]:02x}"
+    return "half a surrogate pair"
+
+
+def _without_content(text: str) -> str:
+    """JSON, whole or cut, with hidden values replaced and long ones shortened."""
+    parts: list[str] = []
+    length = 0
+    hides = is_named = False  # the next value; the names of the innermost list entry
+    key = ""
+    tokens = _TOKEN.finditer(text)
+    for token in tokens:
+        mark = token[0]
+        if mark[0] == '"':
+            if _IS_KEY.match(text, token.end()):
+                key = mark.strip('"')
+                hides = is_hidden(key) or (is_named and key in _NAMES_OF_VALUES)
+                shown = mark
+            else:
+                if key in _NAMES_OF_NAMES:
+                    is_named = is_hidden(mark.strip('"'))
+                    hides = hides and not _IS_ATTRIBUTE.fullmatch(mark)
+                shown = f'"{HIDDEN}"' if hides else _short_text(mark)
+        elif mark in "{[" and hides:
+            _skip(tokens)
+            shown, is_named = HIDDEN, False
+        elif mark in "{}[]":
+            is_named = is_named and mark == "{"  # within the value of an attribute
+            shown = mark
+        else:
+            shown = mark
+        hides = hides and (mark.strip().endswith(":") or bool(_IS_KEY.match(text, token.end())))
+        parts.append(shown)
+        length += len(shown)
+        if length > 2 * HEAD_CHARACTERS:
+            break
+    return "".join(parts)
+
+
+def _short_text(mark: str) -> str:
+    return mark if len(mark) <= MAX_TEXT + 2 else f'{mark[: MAX_TEXT + 1]}{HIDDEN}"'
+
+
+def _skip(tokens: object) -> None:
+    """Goes to the end of the container that has just begun."""
+    depth = 1
+    for token in tokens:  # type: ignore[attr-defined]
+        depth += (token[0] in "{[") - (token[0] in "}]")
+        if not depth:
+            return
