@@ -111,6 +111,7 @@ class Objectives:
     settings: Settings
     items: tuple[Objective, ...]
     source: str  # file name, or "default"
+    notes: tuple[str, ...] = ()  # what its file says that has no meaning here
 
 
 def default_objectives() -> Objectives:
@@ -141,31 +142,34 @@ def read_objectives(text: str, file: str = "objectives.yaml") -> Objectives:
     Raises:
         ConfigError: a rule is broken; the message has file, line, value and remedy.
     """
+    notes: tuple[str, ...] = ()
     if is_openslo(text):
-        return _from_openslo(text, file)
-    document = read_document(text, file)
-    document.only(_TOP)
-    settings = _read_settings(document)
-    items = tuple(_read_objective(entry) for entry in document.entries("objectives"))
+        timezone, entries, notes = openslo_entries(text, file)
+        settings = Settings(timezone=_zone(timezone, Entry(file, {}), "timeZone"))
+    else:
+        document = read_document(text, file)
+        document.only(_TOP)
+        settings = _read_settings(document)
+        entries = list(document.entries("objectives"))
+    items = tuple(_read_objective(entry) for entry in entries)
     seen: set[str] = set()
-    for entry, item in zip(document.entries("objectives"), items, strict=True):
+    for entry, item in zip(entries, items, strict=True):
         if item.id in seen:
             raise entry.error(f'id "{item.id}" stands twice; ids must differ', "id")
         seen.add(item.id)
-    return Objectives(settings, items, file)
+    return Objectives(settings, items, file, notes)
 
 
-def _from_openslo(text: str, file: str) -> Objectives:
-    timezone, entries = openslo_entries(text, file)
-    return Objectives(Settings(timezone=timezone), tuple(_read_objective(entry) for entry in entries), file)
-
-
-def _read_settings(document: Entry) -> Settings:
-    timezone = document.text("timezone") or "UTC"
+def _zone(timezone: str, entry: Entry, key: str) -> str:
     try:
         zone_of(timezone)
     except ConfigError as error:
-        raise document.error(error.message, "timezone") from error
+        raise entry.error(error.message, key) from error
+    return timezone
+
+
+def _read_settings(document: Entry) -> Settings:
+    timezone = _zone(document.text("timezone") or "UTC", document, "timezone")
     choices: dict[str, str] = {}
     policy = document.mapping("policy")
     if policy is not None:

@@ -1,7 +1,7 @@
 """OpenSLO v1 documents, read as entries of objectives.yaml.
 
-Input: YAML documents of kind SLO, with their indicator inside or as a document of kind SLI; other kinds are left alone.
-Output: entries in the form of objectives.yaml, each with the line of its SLO.
+Input: YAML documents of kind SLO, with their indicator inside or as a document of kind SLI; other kinds are noted.
+Output: entries in the form of objectives.yaml, each with the line of its SLO; notes on what has no meaning here.
 
     spec.objectives[].target or targetPercent   target
     spec.objectives[].op and value              threshold, in seconds, USD, a ratio or a count as the metric has it
@@ -29,7 +29,7 @@ VERSION = "openslo/v1"
 ID, TIMEZONE = "tailwise/id", "tailwise/timezone"  # annotations
 SPEC_KEYS = ("metric", "all_of", "threshold", "where", "per", "window", "min_requests", "title")
 _OPERATORS = {Better.LOWER: "lte", Better.HIGHER: "gte"}
-_MARK = re.compile(r"^apiVersion:\s*[\"']?openslo/", re.MULTILINE)
+_MARK = re.compile(r"^[\s{]*[\"']?apiVersion[\"']?\s*:\s*[\"']?openslo/", re.MULTILINE)
 _SUFFIX = {Unit.SECOND: "s", Unit.SECOND_PER_TOKEN: "s", Unit.USD: " USD"}
 
 
@@ -38,8 +38,8 @@ def is_openslo(text: str) -> bool:
     return _MARK.search(text) is not None
 
 
-def openslo_entries(text: str, file: str) -> tuple[str, list[Entry]]:
-    """Time zone and objectives of the SLOs of a text, in its order.
+def openslo_entries(text: str, file: str) -> tuple[str, list[Entry], tuple[str, ...]]:
+    """Time zone and objectives of the SLOs of a text, in its order; notes on what is not read.
 
     Raises:
         ConfigError: a version, a form or a source that cannot be read, with its line.
@@ -47,6 +47,7 @@ def openslo_entries(text: str, file: str) -> tuple[str, list[Entry]]:
     documents = read_documents(text, file)
     indicators: dict[str, Entry] = {}
     slos: list[Entry] = []
+    notes: list[str] = []
     for document in documents:
         if document.text("apiVersion") != VERSION:
             raise document.error(
@@ -58,11 +59,27 @@ def openslo_entries(text: str, file: str) -> tuple[str, list[Entry]]:
             indicators[name] = _inner(document, "spec", name)
         elif kind == "SLO":
             slos.append(Entry(file, document.values, _annotation(document, ID) or name))
+        else:
+            notes.append(f'{file}, line {document.line()}: {kind} "{name}" is not read; objectives are SLO and SLI')
     entries = [entry for slo in slos for entry in _entries(slo, indicators)]
     zones = {zone for slo in slos if (zone := _annotation(slo, TIMEZONE) or _timezone(_inner(slo, "spec", slo.name)))}
     if len(zones) > 1:
         raise slos[-1].error(f"time windows name several time zones: {', '.join(sorted(zones))}; objectives have one")
-    return (zones.pop() if zones else "UTC"), entries
+    notes += [note for slo in slos for note in _notes(slo)]
+    return (zones.pop() if zones else "UTC"), entries, tuple(notes)
+
+
+def _notes(slo: Entry) -> list[str]:
+    """What an SLO says that has no meaning here."""
+    spec = _inner(slo, "spec", slo.name)
+    notes = []
+    if "alertPolicies" in spec.values:
+        notes.append(f'{slo.file}, line {spec.line("alertPolicies")}, "{slo.name}": alertPolicies are not read')
+    for window in spec.entries("timeWindow", "duration"):
+        if window.text("isRolling") == "false":
+            told = "a window by the calendar is read as a rolling one of the same length"
+            notes.append(f'{slo.file}, line {window.line()}, "{slo.name}": {told}')
+    return notes
 
 
 def _entries(slo: Entry, indicators: dict[str, Entry]) -> list[Entry]:

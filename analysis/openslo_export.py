@@ -1,12 +1,13 @@
 """Objectives written out as OpenSLO v1 documents, and read back without loss (analysis/openslo).
 
-Output: YAML text, one document per objective with a target. OpenSLO has no other kind: objectives on a percentile, a
-mean, a sum or a rate are named in a comment on top instead.
+Output: YAML text, one document per objective with a target. OpenSLO has no other kind, and no policy or buckets: what
+it cannot say is named in comments on top.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from io import StringIO
 from typing import Any
 
@@ -15,6 +16,7 @@ from ruamel.yaml import YAML
 from analysis.metrics.metric import Better
 from analysis.objectives import MIN_REQUESTS, Condition, Objective, Objectives
 from analysis.openslo import ID, TIMEZONE, VERSION
+from analysis.settings import Settings
 from analysis.thresholds import Threshold
 
 SERVICE = "llm-inference"
@@ -27,12 +29,30 @@ def write_openslo(objectives: Objectives) -> str:
     writer.default_flow_style = False
     writer.width = 120
     out = StringIO()
-    left_out = [item.id for item in objectives.items if item.target is None]
-    if left_out:
-        out.write("# not in OpenSLO, which knows targets alone: " + ", ".join(left_out) + "\n")
+    for told in left_out(objectives):
+        out.write(f"# not in OpenSLO: {told}\n")
     documents = [_document(item, objectives.settings.timezone) for item in objectives.items if item.target is not None]
     writer.dump_all(documents, out)
     return out.getvalue()
+
+
+def left_out(objectives: Objectives) -> list[str]:
+    """What OpenSLO has no words for, one line each."""
+    told = [
+        f"{item.id}, whose goal is a {item.statistic or 'limit on ' + item.metric}; there are targets alone"
+        for item in objectives.items
+        if item.target is None
+    ]
+    ours, default = objectives.settings, Settings()
+    told += [
+        f"{name}: {choice}" for name, choice in asdict(ours.policy).items() if choice != getattr(default.policy, name)
+    ]
+    told += [
+        f"buckets of {side} at {', '.join(map(str, edges))} tokens"
+        for side, edges in asdict(ours.buckets).items()
+        if edges != getattr(default.buckets, side)
+    ]
+    return told
 
 
 def _document(item: Objective, timezone: str) -> dict[str, Any]:

@@ -76,7 +76,10 @@ def _objectives(settings: Settings) -> tuple[State, str]:
     if settings.objectives is None:
         return "note", "none given: the built-in ones judge (TTFT 2 s, TPOT 100 ms, availability 99 %)"
     read = load_objectives(settings.objectives)
-    return "good", f"{settings.objectives}: {len(read.items)} objectives, zone {read.settings.timezone}"
+    told = "; ".join(
+        (f"{settings.objectives}: {len(read.items)} objectives, zone {read.settings.timezone}", *read.notes)
+    )
+    return ("note" if read.notes else "good"), told
 
 
 def _prices(settings: Settings) -> tuple[State, str]:

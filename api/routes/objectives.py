@@ -5,9 +5,12 @@ Input: a selection, the id of an objective. Output: verdicts with counts; findin
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
+from analysis.openslo_export import write_openslo
 from api.house import ADOPTED
 from api.routes.asking import Asked, Inside, answer, parts
 
@@ -15,16 +18,27 @@ router = APIRouter(prefix="/api/v1", tags=["objectives"])
 BROKEN = ("breached", "endangered")
 
 
-@router.get("/objectives", summary="Every objective with its verdict, budget and burn rates")
-def objectives(house: Inside, question: Asked) -> Response:
+@router.get("/objectives", summary="Every objective with its verdict, budget and burn rates; or as OpenSLO, to keep")
+def objectives(
+    house: Inside,
+    question: Asked,
+    format: Annotated[Literal["json", "openslo"], Query()] = "json",  # noqa: A002 - name of the contract
+) -> Response:
+    if format == "openslo":
+        return Response(write_openslo(house.service.objectives()), media_type="application/yaml")
     return parts(house.service.analyze(question), "objectives")
 
 
-@router.put("/objectives", summary="Judge by these objectives from now on (body: objectives.yaml)", status_code=200)
+@router.put(
+    "/objectives",
+    summary="Judge by these objectives from now on (body: objectives.yaml, or OpenSLO v1)",
+    status_code=200,
+)
 async def put_objectives(house: Inside, request: Request) -> Response:
     said = await request.body()
     read = house.service.adopt_objectives(said, house.settings.spool_folder.resolve() / ADOPTED)
-    return answer({"objectives": [item.id for item in read.items], "timezone": read.settings.timezone})
+    ids = [item.id for item in read.items]
+    return answer({"objectives": ids, "timezone": read.settings.timezone, "notes": read.notes})
 
 
 @router.get("/objectives/{objective_id}", summary="One objective with its windows")

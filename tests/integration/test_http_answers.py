@@ -117,8 +117,30 @@ def test_objectives_that_are_put_judge_from_then_on_and_after_a_restart(service:
     said = service.put("/api/v1/objectives", content=OBJECTIVES)
     after = {row["id"]: row["verdict"] for row in service.get("/api/v1/objectives").json()["objectives"]}
     assert before[0] == "default.ttft"
-    assert said.json() == {"objectives": ["chat.ttft", "chat.e2e"], "timezone": "Europe/Berlin"}
+    assert said.json() == {"objectives": ["chat.ttft", "chat.e2e"], "timezone": "Europe/Berlin", "notes": []}
     assert after == {"chat.ttft": "breached", "chat.e2e": "met"}
+
+
+def test_objectives_go_out_as_openslo_and_come_back_with_the_same_verdicts(service: TestClient) -> None:
+    service.put("/api/v1/objectives", content=OBJECTIVES)
+    before = service.get("/api/v1/objectives").json()["objectives"]
+    written = service.get("/api/v1/objectives", params={"format": "openslo"})
+    said = service.put("/api/v1/objectives", content=written.content, headers={"content-type": "application/yaml"})
+    after = service.get("/api/v1/objectives").json()["objectives"]
+    assert (written.headers["content-type"], written.text.count("apiVersion: openslo/v1")) == ("application/yaml", 2)
+    assert said.json() == {"objectives": ["chat.ttft", "chat.e2e"], "timezone": "Europe/Berlin", "notes": []}
+    texts = [[row.pop("threshold_text") for row in rows] for rows in (before, after)]
+    assert (texts, after) == ([["300ms", "5s"], ["0.3s", "5.0s"]], before)  # a value has no unit of its own
+    assert service.get("/api/v1/objectives", params={"format": "openslo"}).content == written.content
+
+
+def test_what_openslo_says_and_objectives_do_not_is_told_when_it_is_put(service: TestClient) -> None:
+    policy = "apiVersion: openslo/v1\nkind: AlertPolicy\nmetadata: {name: page}\nspec: {}\n---\n"
+    said = service.put(
+        "/api/v1/objectives", content=policy + service.get("/api/v1/objectives", params={"format": "openslo"}).text
+    )
+    told = 'objectives.yaml, line 1: AlertPolicy "page" is not read; objectives are SLO and SLI'
+    assert (said.status_code, said.json()["notes"]) == (200, [told])
 
 
 def test_a_fault_in_the_objectives_is_told_and_changes_nothing(service: TestClient) -> None:

@@ -78,6 +78,8 @@ def test_slos_become_objectives() -> None:
         ("target: 0.99}", "target: 99}", "must lie between 0 and 100 %"),
         ("thresholdMetric", "someMetric", "an indicator needs a thresholdMetric"),
         ("indicatorRef: first-token", "description: none", "indicator is missing"),
+        ("name: available", "name: chat-ttft.2", 'id "chat-ttft.2" stands twice; ids must differ'),
+        ("Europe/Berlin", "Mars/Base", 'time zone "Mars/Base" is not known'),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_its_line(before: str, after: str, message: str) -> None:
@@ -91,3 +93,23 @@ def test_what_cannot_be_read_is_refused_with_its_line(before: str, after: str, m
 def test_a_file_of_objectives_is_no_openslo() -> None:
     assert is_openslo(TEXT)
     assert not is_openslo("objectives: []")
+
+
+def test_what_has_no_meaning_here_is_noted_with_its_line() -> None:
+    text = TEXT.replace("isRolling: true", "isRolling: false").replace(
+        "  service: chat\n  ind", "  alertPolicies: []\n  ind"
+    )
+    assert read_objectives(text, "slo.yaml").notes == (
+        'slo.yaml, line 1: Service "chat" is not read; objectives are SLO and SLI',
+        'slo.yaml, line 19, "chat-ttft": alertPolicies are not read',
+        'slo.yaml, line 22, "chat-ttft": a window by the calendar is read as a rolling one of the same length',
+        'slo.yaml, line 32, "available": alertPolicies are not read',
+    )
+
+
+def test_a_document_in_json_is_read_too() -> None:
+    text = """{
+      "apiVersion": "openslo/v1", "kind": "SLO", "metadata": {"name": "fast"},
+      "spec": {"indicator": {"spec": {"thresholdMetric": {"metricSource": {"spec": {"metric": "ttft"}}}}},
+               "objectives": [{"op": "lte", "value": 2, "target": 0.95}]}}"""
+    assert [(item.id, item.target) for item in read_objectives(text).items] == [("fast", 0.95)]

@@ -22,7 +22,7 @@ def test_what_is_written_is_read_back_the_same() -> None:
     objectives = read_objectives(TEXT)
     text = write_openslo(objectives)
     again = read_objectives(text)
-    assert text.startswith("# not in OpenSLO, which knows targets alone: e\n")
+    assert text.startswith("# not in OpenSLO: e, whose goal is a p95; there are targets alone\n")
     assert again.settings.timezone == "Europe/Berlin"
     for before, after in zip(objectives.items[:4], again.items, strict=True):
         limits = [(c.metric.id, c.threshold.bands, c.threshold.otherwise) for c in before.conditions]
@@ -42,3 +42,12 @@ def test_the_defaults_can_be_written() -> None:
     text = write_openslo(default_objectives())
     assert text.count("apiVersion: openslo/v1") == 4
     assert [item.id for item in read_objectives(text).items] == [item.id for item in default_objectives().items]
+
+
+def test_settings_that_openslo_has_no_words_for_are_told() -> None:
+    own = "on_shed: excluded\nbuckets: {input: [1k, 4k]}\nobjectives: [{id: r, metric: error_rate, threshold: 2%}]"
+    assert write_openslo(read_objectives(own)).splitlines() == [
+        "# not in OpenSLO: r, whose goal is a limit on error_rate; there are targets alone",
+        "# not in OpenSLO: on_shed: excluded",
+        "# not in OpenSLO: buckets of input at 1024, 4096 tokens",
+    ]
