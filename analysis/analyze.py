@@ -6,6 +6,7 @@ bytes. Nothing here reads a clock, a setting of the process or a file of the use
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -23,7 +24,7 @@ from analysis.aggregates.device_limits import mfu, roofline_lines
 from analysis.aggregates.distribution import distributions
 from analysis.aggregates.goodput import goodput
 from analysis.aggregates.load import load
-from analysis.aggregates.quality import MAX_REJECTS, data_quality
+from analysis.aggregates.quality import MAX_REJECTS, data_quality, grade_of
 from analysis.aggregates.stages import stage_shares
 from analysis.aggregates.strata import strata
 from analysis.aggregates.throughput import throughput
@@ -95,7 +96,15 @@ def analyze(
     )
     quality = _quality(store, side)
     defining = good_objectives(objectives)
-    judged, findings = judgement(store, side, objectives, fleet, catalog=catalog, other=other, grade=quality.grade)
+    judged, findings = judgement(
+        store,
+        side,
+        objectives,
+        fleet,
+        catalog=catalog,
+        other=None if other is None else lambda: other,
+        grade=quality.grade,
+    )
     past = history(store, selection, objectives)
     return AnalysisResult(
         result_version=RESULT_VERSION,
@@ -149,7 +158,7 @@ def judgement(
     fleet: Fleet | None = None,
     *,
     catalog: Catalog | None = None,
-    other: Measured | None = None,
+    other: Callable[[], Measured] | None = None,
     grade: str | None = None,
 ) -> tuple[tuple[ObjectiveResult, ...], tuple[Finding, ...]]:
     """Verdicts and findings of a measured side: all of the analysis that asks why.
@@ -157,7 +166,7 @@ def judgement(
     Args:
         objectives: in the time zone of the selection; only those to be judged.
         catalog: rules that advise; the built-in ones if not given.
-        other: what is normal, if it is not the unbroken part of the side.
+        other: gives what is normal, if the side has no unbroken part; called only then.
         grade: of the data; worked out if it is not given. At D no verdict is told.
     """
     judged = judge(
@@ -169,14 +178,14 @@ def judgement(
         fleet=fleet,
         earlier=earlier_requests(store, side.selection, objectives, last_instant(side.frame)),
     )
-    if (grade or _quality(store, side).grade) == "D":
+    if (grade or grade_of(side.frame, _uploads_behind(store, side))) == "D":
         judged = tuple(withheld(result) for result in judged)
     findings = diagnose(
         side.frame,
         judged,
         objectives.items,
         replica_hours=side.replica_hours,
-        baseline=None if other is None else other.frame,
+        baseline=None if other is None else lambda: other().frame,
         fleet=fleet,
         catalog=catalog,
     )
@@ -246,14 +255,19 @@ def withheld(result: ObjectiveResult) -> ObjectiveResult:
 
 
 def _quality(store: Store, side: Measured) -> DataQuality:
-    """Quality of the uploads behind the rows; of all uploads where the selection is open."""
-    uploads = store.uploads()
-    if side.selection.start_ns is not None or side.selection.end_ns is not None:
-        uploads = uploads.filter(pl.col("upload_id").is_in(side.frame.get_column("upload_id").unique().to_list()))
+    uploads = _uploads_behind(store, side)
     damaged = uploads.filter(pl.col("n_rejected") > 0).head(UPLOADS_WITH_REJECTS).get_column("upload_id").to_list()
     rejects = [store.rejects(upload_id, limit=MAX_REJECTS) for upload_id in damaged]
     told = pl.concat(rejects) if rejects else store.rejects(limit=0)
     return data_quality(side.frame, uploads, told, end_ns=side.selection.end_ns)
+
+
+def _uploads_behind(store: Store, side: Measured) -> pl.DataFrame:
+    """Uploads behind the rows; all of them where the selection is open."""
+    uploads = store.uploads()
+    if side.selection.start_ns is None and side.selection.end_ns is None:
+        return uploads
+    return uploads.filter(pl.col("upload_id").is_in(side.frame.get_column("upload_id").unique().to_list()))
 
 
 def _notes(side: Measured) -> list[str]:

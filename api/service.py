@@ -45,10 +45,19 @@ from reports.writers.focus_rows import FocusOptions
 T = TypeVar("T")
 
 KEPT_RESULTS = 32
-KEPT_SIDES = 2
-KEPT_DIAGNOSES = 256
+KEPT_SIDES = 4
+KEPT_JUDGEMENTS = 32
 MOST_SIDE_BYTES = 512_000_000  # measured requests that are kept in memory; about 600,000 of them
 HASH_DIGITS = 10
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """All objectives of a selection with their verdicts, and why they broke."""
+
+    selection: SelectionRecord
+    objectives: tuple[ObjectiveResult, ...]
+    findings: tuple[Finding, ...]
 
 
 @dataclass(frozen=True)
@@ -82,7 +91,7 @@ class Service:
         self._timezone = timezone
         self._now = now
         self._results: Keeper[AnalysisResult] = Keeper(KEPT_RESULTS)
-        self._diagnoses: Keeper[Diagnosis] = Keeper(KEPT_DIAGNOSES)
+        self._judgements: Keeper[Judgement] = Keeper(KEPT_JUDGEMENTS)
         self._sides: Keeper[Measured] = Keeper(
             KEPT_SIDES, worth=lambda side: side.frame.estimated_size() <= MOST_SIDE_BYTES
         )
@@ -176,20 +185,28 @@ class Service:
         make = lambda: self._compute(question, self._before(question))  # noqa: E731 - called once, below
         return self._results.get(self._key(question), self._live, make)
 
-    def diagnosis(self, question: Question, objective_id: str) -> Diagnosis:
-        """One objective with its findings: out of the whole result if that is kept, else worked out alone.
+    def judgement(self, question: Question) -> Judgement:
+        """Verdicts and findings of a question: out of the whole result if that is kept, else worked out without the rest.
 
         Raises:
-            NotFound: no objective has that id.
             ConfigError: the question or one of its files breaks a rule.
         """
         question = self._checked(question)
         key = self._key(question)
         if (result := self._results.find(key, self._live)) is not None:
-            row = find_objective(result, objective_id)
-            return Diagnosis(result.selection, row, [f for f in result.findings if f.objective == objective_id])
-        make = lambda: self._diagnose(question, objective_id)  # noqa: E731 - called once, below
-        return self._diagnoses.get(f"{key} {objective_id}", self._live, make)
+            return Judgement(result.selection, tuple(result.objectives), tuple(result.findings))
+        return self._judgements.get(key, self._live, lambda: self._judge(question))
+
+    def diagnosis(self, question: Question, objective_id: str) -> Diagnosis:
+        """One objective with its findings. Objectives that broke together explain each other, so all are judged.
+
+        Raises:
+            NotFound: no objective has that id.
+            ConfigError: the question or one of its files breaks a rule.
+        """
+        found = self.judgement(question)
+        row = find_objective(found.objectives, objective_id)
+        return Diagnosis(found.selection, row, [one for one in found.findings if one.objective == objective_id])
 
     def costs(self, question: Question, by: Sequence[str]) -> Costs:
         """The costs of a question by any dimensions.
@@ -272,11 +289,13 @@ class Service:
 
     def side(self, question: Question) -> Measured:
         """The measured requests of a question whose files are complete."""
-        selection = question.selection(self.timezone(question))
+        return self._side(question, question.selection(self.timezone(question)))
+
+    def _side(self, question: Question, selection: Selection) -> Measured:
         objectives, prices, fleet = self.read_books(question.books)
         objectives = replace(objectives, settings=replace(objectives.settings, timezone=selection.timezone))
         make = lambda: measured(self.store, selection, objectives, prices, fleet)  # noqa: E731 - called once, below
-        return self._sides.get(self._key(question), self._live, make)
+        return self._sides.get(f"{self._key(question)} {selection}", self._live, make)
 
     def _checked(self, question: Question) -> Question:
         """The question with the files of the service where it brings none; what breaks a rule is told at once."""
@@ -286,25 +305,16 @@ class Service:
             check_dimensions(others, lists.promoted_dimensions(self.store))
         return question
 
-    def _diagnose(self, question: Question, objective_id: str) -> Diagnosis:
-        objectives, prices, fleet = self.read_books(question.books)
+    def _judge(self, question: Question) -> Judgement:
+        objectives, _, fleet = self.read_books(question.books)
         side = self.side(question)
         objectives = replace(objectives, settings=replace(objectives.settings, timezone=side.selection.timezone))
-        asked = tuple(item for item in objectives.items if item.id == objective_id)
-        if not asked:
-            raise unknown_objective(objective_id, [item.id for item in objectives.items])
         before = self._before(question)
-        other = None if before is None else measured(*before, objectives, prices, fleet)
-        judged, findings = judgement(
-            self.store,
-            side,
-            replace(objectives, items=asked),
-            fleet,
-            catalog=self.catalog(question.books),
-            other=other,
-        )
-        record = selection_record(side.selection, side.span, None if other is None else other.selection)
-        return Diagnosis(record, judged[0], list(findings))
+        other = None if before is None else lambda: self._side(question, before[1])
+        catalog = self.catalog(question.books)
+        judged, findings = judgement(self.store, side, objectives, fleet, catalog=catalog, other=other)
+        record = selection_record(side.selection, side.span, None if before is None else before[1])
+        return Judgement(record, judged, findings)
 
     def _compute(self, question: Question, baseline: tuple[Store, Selection] | None) -> AnalysisResult:
         objectives, prices, fleet = self.read_books(question.books)
@@ -336,21 +346,17 @@ class Service:
         return hasher.hexdigest()
 
 
-def find_objective(result: AnalysisResult, objective_id: str) -> ObjectiveResult:
+def find_objective(objectives: Sequence[ObjectiveResult], objective_id: str) -> ObjectiveResult:
     """The objective of that id.
 
     Raises:
         NotFound: there is none; the message lists those that are.
     """
-    found = next((row for row in result.objectives if row.id == objective_id), None)
+    found = next((row for row in objectives if row.id == objective_id), None)
     if found is None:
-        raise unknown_objective(objective_id, [row.id for row in result.objectives])
+        known = ", ".join(row.id for row in objectives)
+        raise NotFound(f'no objective has the id "{objective_id}". Known: {known}')
     return found
-
-
-def unknown_objective(objective_id: str, known: Sequence[str]) -> NotFound:
-    """The error of an id that no objective has."""
-    return NotFound(f'no objective has the id "{objective_id}". Known: {", ".join(known)}')
 
 
 def read_result(data: bytes) -> AnalysisResult:

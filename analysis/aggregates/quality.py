@@ -102,15 +102,11 @@ def data_quality(
         for name in ("read", "accepted", "duplicate", "rejected")
     }
     values = check_values(frame, sums["read"], sums["rejected"])
-    checks = [
-        QualityCheck(rule.id, rule.title, values[rule.id], rule.grade(values[rule.id]), rule.says)
-        for rule in rules()
-        if rule.id in values
-    ]
+    checks = _checks(values)
     late = straddlers(frame, end_ns)
     weights = frame.get_column("weight")
     return DataQuality(
-        grade=None if frame.is_empty() else max((check.grade for check in checks), default="A"),
+        grade=_grade(frame, checks),
         read=sums["read"],
         accepted=sums["accepted"],
         duplicate=sums["duplicate"],
@@ -133,6 +129,24 @@ def data_quality(
         notes=_notes(receipts),
         straddler_cost_usd=_cost(late),
     )
+
+
+def grade_of(frame: pl.DataFrame, uploads: pl.DataFrame) -> str | None:
+    """The grade alone, as `data_quality` gives it; None without requests."""
+    read, rejected = (int(uploads.get_column(f"n_{name}").fill_null(0).sum()) for name in ("read", "rejected"))
+    return _grade(frame, _checks(check_values(frame, read, rejected)))
+
+
+def _grade(frame: pl.DataFrame, checks: list[QualityCheck]) -> str | None:
+    return None if frame.is_empty() else max((check.grade for check in checks), default="A")
+
+
+def _checks(values: dict[str, float]) -> list[QualityCheck]:
+    return [
+        QualityCheck(rule.id, rule.title, values[rule.id], rule.grade(values[rule.id]), rule.says)
+        for rule in rules()
+        if rule.id in values
+    ]
 
 
 def check_values(frame: pl.DataFrame, read: int, rejected: int) -> dict[str, float]:

@@ -7,7 +7,8 @@ Source: metric definitions, section 11; design, section 7.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 
 import polars as pl
 
@@ -34,7 +35,7 @@ def diagnose(
     objectives: Sequence[Objective],
     *,
     replica_hours: pl.DataFrame,
-    baseline: pl.DataFrame | None = None,
+    baseline: Callable[[], pl.DataFrame] | None = None,
     catalog: Catalog | None = None,
     fleet: Fleet | None = None,
     settings: CauseSettings | None = None,
@@ -48,7 +49,7 @@ def diagnose(
         replica_hours: table of the store; may be empty.
         fleet: devices and models, for rules that ask how far a time lies above its floor.
         catalog: rules, the built-in ones if not given.
-        baseline: the same columns of an earlier selection, used where this one has no unbroken part.
+        baseline: gives the same columns of an earlier selection; called where this one has no unbroken part.
     """
     settings = settings or CauseSettings()
     broken = [result for result in judged if result.verdict in ("breached", "endangered")]
@@ -65,17 +66,23 @@ def diagnose(
     timed = [goal for goal in goals if goal.kind != "capacity" and goal.per is None]
     incidents = [(found.start, found.end) for goal in timed for found in intervals[goal.id]]
     quiet = quiet_part(rows, incidents, [window for goal in timed for window in goal.windows], settings)
-    earlier = None
-    if baseline is not None and baseline.height:
-        earlier = aligned(prepare(_with_flags(baseline, broken, objectives)), rows)
+
+    @cache
+    def earlier() -> Rows | None:
+        before = None if baseline is None else baseline()
+        return (
+            aligned(prepare(_with_flags(before, broken, objectives)), rows)
+            if before is not None and before.height
+            else None
+        )
+
     explained: list[tuple[Episode, Explained, Investigation]] = []
     for episode in episodes([(goal, intervals[goal.id][0]) for goal in goals], settings):
-        calm = (
-            quiet
-            if earlier is None or _is_calm(rows, episode.goals[0][0], quiet.frame)
-            else Quiet(rows.frame.head(0), ())
-        )
-        scene = scene_of(rows, episode.interval, calm, earlier=earlier, replica_hours=replica_hours, settings=settings)
+        calm = quiet
+        if baseline is not None and not _is_calm(rows, episode.goals[0][0], quiet.frame) and earlier() is not None:
+            calm = Quiet(rows.frame.head(0), ())
+        before = earlier() if calm.frame.height < settings.min_normal_requests else None
+        scene = scene_of(rows, episode.interval, calm, earlier=before, replica_hours=replica_hours, settings=settings)
         investigation = Investigation(scene, settings)
         entries = [investigation.explain(goal, interval) for goal, interval in episode.goals]
         explained += [(episode, entry, investigation) for entry in agree(entries, settings)]

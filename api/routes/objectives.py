@@ -54,10 +54,10 @@ def diagnosis(house: Inside, question: Asked, objective_id: str) -> Response:
 
 @router.get("/breaches", summary="Broken and endangered objectives with their findings")
 def breaches(house: Inside, question: Asked) -> Response:
-    result = house.service.analyze(question)
+    judged = house.service.judgement(question)
     rows = [
-        {"objective": found, "findings": [f for f in result.findings if f.objective == found.id]}
-        for found in result.objectives
+        {"objective": found, "findings": [f for f in judged.findings if f.objective == found.id]}
+        for found in judged.objectives
         if found.verdict in BROKEN
     ]
-    return answer({"selection": result.selection, "breaches": rows})
+    return answer({"selection": judged.selection, "breaches": rows})

@@ -30,7 +30,7 @@ def request(house: Inside, request_id: str) -> HTMLResponse:
 @router.get("/objectives/{objective_id}")
 def objective(house: Inside, question: Asked, objective_id: str) -> HTMLResponse:
     result = house.service.analyze(question)
-    find_objective(result, objective_id)
+    find_objective(result.objectives, objective_id)
     return _page(render_breach(result, objective_id))
 
 

@@ -177,11 +177,29 @@ class Store:
         Filters on derived dimensions (buckets, hour, weekday, cache state) are the analysis's to apply.
         """
         where, parameters = selection_sql(selection)
-        if columns is not None and not {"started_ns", "request_key"} <= set(columns):
-            return self.read("requests", where, parameters, "started_ns NULLS LAST, request_key", columns)
-        rows = self.read("requests", where, parameters, columns=columns)
-        order = rows.select(pl.arg_sort_by("started_ns", "request_key", nulls_last=True)).to_series()
-        return rows if order.is_sorted() else rows[order]  # DuckDB would hold all rows once more to put them in order
+        wanted = [c for c in TABLES["requests"] if columns is None or c.name in columns]
+        told = self._told("requests", wanted, where, parameters)
+        if not {"started_ns", "request_key"} <= {column.name for column in wanted}:
+            rows = self.read("requests", where, parameters, "started_ns NULLS LAST, request_key", told)
+        else:
+            rows = self.read("requests", where, parameters, columns=[*told, "started_ns", "request_key"])
+            order = rows.select(pl.arg_sort_by("started_ns", "request_key", nulls_last=True)).to_series()
+            if (
+                not order.is_sorted()
+            ):  # DuckDB would hold all rows once more to put them in order, and so would one step
+                for index, column in enumerate(rows.iter_columns()):
+                    rows.replace_column(index, column.gather(order))
+        return rows.select(
+            pl.col(c.name) if c.name in rows.columns else pl.lit(None, c.dtype).alias(c.name) for c in wanted
+        )
+
+    def _told(self, table: str, wanted: Sequence[Column], where: str, parameters: Sequence[object]) -> list[str]:
+        """Columns with a value in these rows; the others need not be read. At least one, so that there are rows."""
+        counts = ", ".join(f'count("{column.name}")' for column in wanted)
+        sql = f"SELECT {counts} FROM {table}{' WHERE ' + where if where else ''}"
+        with self.cursor() as cursor:
+            found = cursor.execute(sql, list(parameters)).fetchone() or ()
+        return [c.name for c, n in zip(wanted, found, strict=True) if n] or [wanted[0].name]
 
     def calls(self, selection: Selection, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """Rows of table calls for requests of a selection, ordered by request and index."""
@@ -280,6 +298,7 @@ def _connect(file: Path, settings: StoreSettings, scratch: Path) -> duckdb.DuckD
         "temp_directory": str(scratch / "spill"),
         "preserve_insertion_order": True,
         "autoinstall_known_extensions": False,
+        "produce_arrow_string_view": True,  # text as Polars holds it: no copy between two forms
     }
     try:
         return duckdb.connect(str(file), config=config)

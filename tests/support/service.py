@@ -10,8 +10,6 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import polars as pl
-
 from analysis.aggregates.attainment import judge
 from analysis.causes.diagnose import diagnose
 from analysis.metrics.measure import measure
@@ -138,5 +136,5 @@ def findings(
     measured = measure(frame(rows), wanted.settings)
     up = replica_hours(hours)
     judged = judge(measured, wanted, replica_hours=up)
-    earlier: pl.DataFrame | None = None if baseline is None else measure(frame(baseline), wanted.settings)
+    earlier = None if baseline is None else lambda: measure(frame(baseline), wanted.settings)
     return diagnose(measured, judged, wanted.items, replica_hours=up, baseline=earlier)

@@ -59,6 +59,16 @@ def test_one_objective_alone_is_diagnosed_as_in_the_whole(service: Service) -> N
     assert [bool(one.findings) for one in alone] == [True, False]
 
 
+def test_all_objectives_of_a_question_are_judged_at_once_and_kept_until_rows_change(service: Service) -> None:
+    question = Question(where=(("scenario", "chat"),))
+    first = service.judgement(question)
+    service.diagnosis(question, "chat.e2e")
+    assert service.judgement(question) is first
+    service.changed()
+    again = service.judgement(question)
+    assert (again is first, again == first) == (False, True)
+
+
 def test_an_unknown_objective_is_not_found_alone_or_in_the_whole(service: Service) -> None:
     says = 'no objective has the id "x". Known: chat.ttft, chat.e2e'
     with pytest.raises(NotFound, match=says):

@@ -46,6 +46,24 @@ def test_a_range_is_half_open_and_a_request_without_time_is_outside_of_it() -> N
         assert keys(store, Selection()) == ["a", "b", "c", "d", "e"]
 
 
+def test_columns_without_a_value_in_a_selection_are_null_and_as_long_as_the_others() -> None:
+    with Store.open() as store:
+        late = {"request_key": "b", "started_ns": 200, "region": "eu"}
+        store.append("requests", rows(late, {"request_key": "a", "started_ns": 100}))
+        found = store.requests(Selection(100, 200), ["region", "e2e_ns"])
+        ordered = store.requests(Selection(), ["request_key", "started_ns", "region", "e2e_ns", "flags"])
+        nothing = store.requests(Selection(300, 400), ["request_key", "region"])
+    nulls = {"region": [None], "e2e_ns": [None]}
+    assert_frame_equal(
+        found, pl.DataFrame(nulls, schema={"region": pl.String, "e2e_ns": pl.Int64}), check_column_order=False
+    )
+    assert ordered.select("request_key", "started_ns", "region", "e2e_ns", "flags").rows() == [
+        ("a", 100, None, None, None),
+        ("b", 200, "eu", None, None),
+    ]
+    assert (nothing.height, dict(nothing.schema)) == (0, {"request_key": pl.String(), "region": pl.String()})
+
+
 def test_values_of_one_dimension_are_alternatives_and_dimensions_add_up() -> None:
     with Store.open() as store:
         store.append(
