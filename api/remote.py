@@ -26,6 +26,7 @@ from ingest.bills import Bill
 from ingest.errors import ConfigError, Reject, ServiceError, UnreadableInput
 from ingest.paths import Found, find
 from ingest.receipts import FIRST_REJECTS, LoadOptions, Receipt
+from ingest.selection import to_iso
 from ingest.unpack import open_source
 
 CHUNK = 1 << 20
@@ -70,6 +71,7 @@ class RemoteDesk:
             rate = options.sampling_rate or next((r for f in files if (r := _run_rate(f.path)) is not None), None)
             parameters = {"format": options.format, "sampling_rate": rate, "attributes": options.attributes}
             parameters["mapping"] = _text(self._mapping)
+            parameters["start"] = to_iso(options.start_ns) if options.start_ns is not None else None
             given = {name: value for name, value in parameters.items() if value is not None}
             return [self._load(file, given) for file in files if _run_rate(file.path) is None]
 

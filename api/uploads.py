@@ -25,7 +25,7 @@ from ingest.forget import forget
 from ingest.load import load
 from ingest.mapping import Mapping, parse_mapping
 from ingest.receipts import LoadOptions
-from ingest.selection import to_iso
+from ingest.selection import parse_instant, to_iso
 from ingest.store import lists
 from ingest.store.database import Store
 
@@ -134,10 +134,12 @@ class Uploads:
         self._store.put_upload(row)
 
     def _options(self, parameters: Any) -> LoadOptions:
-        text = parameters.get("mapping")
+        text, start = parameters.get("mapping"), parameters.get("start")
+        mapping = parse_mapping(text) if text else self._mapping
         return LoadOptions(
             format=parameters.get("format"),
-            mapping=parse_mapping(text) if text else self._mapping,
+            mapping=mapping,
+            start_ns=parse_instant(start, mapping.timezone) if start else None,
             sampling_rate=parameters.get("sampling_rate"),
             attributes=parameters.get("attributes", "all"),
         )

@@ -16,6 +16,7 @@ from ingest.formats.flat_names import is_content
 from ingest.formats.heads import head_of
 from ingest.lines import UNJUDGED, Refused, json_rejects
 from ingest.receipts import LoadOptions
+from ingest.selection import to_iso
 from ingest.store import flat as bulk
 from ingest.store.append import add_rejects
 from ingest.store.files import reachable
@@ -195,6 +196,7 @@ class TableLoad:
             generation_basis=reader.generation_basis,
             sampling_rate=options.sampling_rate or options.mapping.sampling_rate or 1.0,
             timezone=options.mapping.timezone,
+            origin_ns=options.origin_ns,
             attributes=tuple(sorted(name for name in extras if keeps and not is_content(name))),
             dimensions=options.mapping.dimensions if reader.table == "requests" else {},
             constants=reader.constants(head),
@@ -271,8 +273,10 @@ def _notes(head: Head, counts: FlatCounts, meaning: FlatMeaning, reader: FlatRea
     for name, low, high in counts.clockless:
         yield (
             f'"{name}" counts from no known instant ({low:g} to {high:g}): its requests have no wall clock and belong '
-            "to no week"
+            "to no week. start places them, such as --start 2026-03-02T10:00:00Z"
         )
+    for name, unit in counts.relative:
+        yield f'"{name}" counts from the start, in {unit}: 0 is read as {to_iso(meaning.origin_ns or 0)}'
     dropped = [name for name in head.columns if is_content(name) and name not in _used(meaning)]
     if dropped:
         yield f"not kept, for it may be content or credentials: {', '.join(dropped)}"

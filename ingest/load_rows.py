@@ -63,7 +63,8 @@ class RowLoad:
         rate = self.options.sampling_rate or self.options.mapping.sampling_rate or 1.0
         keeps = self.options.attributes == "all"
         normalizer = Normalizer(Stamp(self.upload_id, self.format.name, now_ns, rate, keeps))
-        rows = iter(reader.read(replace(source, timezone=self.options.mapping.timezone), head))
+        clock = {"timezone": self.options.mapping.timezone, "start_ns": self.options.origin_ns}
+        rows = iter(reader.read(replace(source, **clock), head))  # type: ignore[arg-type]
         while batch := list(islice(rows, BATCH)):
             self._rejects(
                 [Reject(r.line, r.offset, r.reason, r.head, r.detail) for r in batch if isinstance(r, RawReject)]

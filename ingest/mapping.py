@@ -13,13 +13,13 @@ from typing import Literal, cast
 
 from ingest.errors import ConfigError
 from ingest.schema import REQUESTS, STAGES
-from ingest.selection import DIMENSIONS, zone_of
+from ingest.selection import DIMENSIONS, parse_instant, zone_of
 from ingest.yaml_document import Node, parse_yaml, read_yaml
 
 Unit = Literal["", "s", "ms", "us", "ns"]
 
 LEAST_RATE = 1e-9  # one request of a thousand million; below it a weight of 1 / rate says nothing
-KEYS = ("columns", "attributes", "stages", "dimensions", "timezone", "sampling_rate")
+KEYS = ("columns", "attributes", "stages", "dimensions", "timezone", "start", "sampling_rate")
 UNITS: tuple[Unit, ...] = ("s", "ms", "us", "ns")
 # what a mapping may fill: columns that a source states, under their short names, and what columns are worked out from
 _NOT_STATED = {
@@ -61,6 +61,7 @@ class Mapping:
     stages: pattern of a span name (`vector.*`, with * for any text) -> stage, in order.
     dimensions: dimension -> attribute or source column that is promoted to it.
     timezone: IANA zone of times without zone.
+    start_ns: instant from which times count that are told from the start of a trace or run (key `start`).
     sampling_rate: share of requests the source kept.
     """
 
@@ -70,6 +71,7 @@ class Mapping:
     dimensions: dict[str, str] = field(default_factory=dict)
     timezone: str = "UTC"
     sampling_rate: float | None = None
+    start_ns: int | None = None
 
 
 def read_mapping(path: Path) -> Mapping:
@@ -99,6 +101,7 @@ def _mapping(root: Node) -> Mapping:
         dimensions=_dimensions(entries["dimensions"]) if "dimensions" in entries else {},
         timezone=_timezone(entries["timezone"]) if "timezone" in entries else "UTC",
         sampling_rate=_rate(entries["sampling_rate"]) if "sampling_rate" in entries else None,
+        start_ns=_start(entries["start"], entries.get("timezone")) if "start" in entries else None,
     )
 
 
@@ -153,6 +156,13 @@ def _timezone(node: Node) -> str:
     except ConfigError as error:
         raise node.error(error.message) from None
     return name
+
+
+def _start(node: Node, zone: Node | None) -> int:
+    try:
+        return parse_instant(node.text("start"), _timezone(zone) if zone is not None else "UTC")
+    except ConfigError as error:
+        raise node.error(f"start: {error.message}") from None
 
 
 def _rate(node: Node) -> float:

@@ -25,12 +25,20 @@ class LoadOptions:
         mapping: a house's own names (mapping.yaml).
         sampling_rate: share of requests the source kept, in (0, 1]; goes before every other statement of it.
         attributes: "all" keeps unmapped attributes as JSON, "mapped" drops them.
+        start_ns: instant from which times count that are told from the start of a trace or run; goes before the
+            mapping's.
     """
 
     format: str | None = None
     mapping: Mapping = field(default_factory=Mapping)
     sampling_rate: float | None = None
     attributes: Literal["all", "mapped"] = "all"
+    start_ns: int | None = None
+
+    @property
+    def origin_ns(self) -> int | None:
+        """Where relative times begin, of all who may say it."""
+        return self.start_ns if self.start_ns is not None else self.mapping.start_ns
 
 
 @dataclass(frozen=True)

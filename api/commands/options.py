@@ -19,6 +19,7 @@ from api.settings import Settings, read_settings
 from ingest.errors import ConfigError
 from ingest.mapping import LEAST_RATE, Mapping, read_mapping
 from ingest.receipts import LoadOptions
+from ingest.selection import parse_instant
 
 R = TypeVar("R")
 
@@ -59,6 +60,14 @@ class Reading:
     sampling_rate: Annotated[
         float | None, typer.Option(help="Share of requests that the source kept, in (0, 1].", rich_help_panel=READING)
     ] = None
+    run_start: Annotated[
+        str | None,
+        typer.Option(
+            "--start",
+            help="Where times begin that count from the start of a trace or run, ISO 8601.",
+            rich_help_panel=READING,
+        ),
+    ] = None
     attributes: Annotated[
         Literal["all", "mapped"], typer.Option(help="Keep attributes that no column holds.", rich_help_panel=READING)
     ] = "all"
@@ -80,12 +89,15 @@ class Reading:
             raise ConfigError(f"--sampling-rate {self.sampling_rate:g} is not above 0 and at most 1")
         if self.sampling_rate is not None and self.sampling_rate < LEAST_RATE:
             raise ConfigError(f"--sampling-rate {self.sampling_rate:g} is below {LEAST_RATE:g}, the least that is read")
+        if self.run_start is not None:
+            parse_instant(self.run_start, "UTC")
 
     def options(self, settings: Settings) -> LoadOptions:
         """As the door of ingest takes them."""
         path = self.mapping or settings.mapping
         mapping = read_mapping(path) if path else Mapping()
-        return LoadOptions(self.format, mapping, self.sampling_rate, self.attributes)
+        start_ns = parse_instant(self.run_start, mapping.timezone) if self.run_start is not None else None
+        return LoadOptions(self.format, mapping, self.sampling_rate, self.attributes, start_ns)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from api.uploads import READING, upload_view
 from ingest.errors import REJECT_REASONS
 from ingest.formats.catalog import FORMATS
 from ingest.mapping import LEAST_RATE, parse_mapping
+from ingest.selection import parse_instant
 from ingest.sniff import named
 from ingest.store import lists
 
@@ -37,13 +38,24 @@ def load_parameters(
     ] = None,
     attributes: Annotated[str, Query(pattern="^(all|mapped)$", description="keep unmapped attributes")] = "all",
     mapping: Annotated[str | None, Query(description="text of a mapping.yaml; default that of the server")] = None,
+    start: Annotated[
+        str | None, Query(description="where times begin that count from the start of a run, ISO 8601")
+    ] = None,
 ) -> dict[str, Any]:
     """How a file is to be read; an unknown format or a mapping that breaks a rule is refused before the file is taken."""
     if format is not None:
         named(FORMATS, format)
     if mapping is not None:
         parse_mapping(mapping)
-    return {"format": format, "sampling_rate": sampling_rate, "attributes": attributes, "mapping": mapping}
+    if start is not None:
+        parse_instant(start, "UTC")
+    return {
+        "format": format,
+        "sampling_rate": sampling_rate,
+        "attributes": attributes,
+        "mapping": mapping,
+        "start": start,
+    }
 
 
 Parameters = Annotated[dict[str, Any], Depends(load_parameters)]

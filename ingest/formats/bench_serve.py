@@ -16,6 +16,7 @@ from datetime import datetime, tzinfo
 from typing import Any
 
 from ingest.errors import UnusableFormat
+from ingest.formats import relative
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawNote, RawReject, RawRow, RowReader, Source
 from ingest.formats.json_rows import Row, json_rows, reject
@@ -38,14 +39,16 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
     Raises:
         UnusableFormat: no run has arrays per request.
     """
-    n_requests = n_prompts = 0
+    n_requests = n_prompts = n_runs = n_clockless = 0
     held_back: list[RawReject] = []
     for row in json_rows(source):
         if isinstance(row, RawReject):
             yield row
             continue
-        requests = list(_run(row, zone_of(source.timezone)))
+        requests = list(_run(row, zone_of(source.timezone), source.start_ns))
         n_requests += len(requests)
+        n_runs += bool(requests)
+        n_clockless += bool(requests) and _anchor_ns(row.value, zone_of(source.timezone)) is None
         n_prompts += (v.integer(row.value.get("num_prompts")) or 0) if requests else 0
         if not requests:
             held_back.append(reject("not_a_request", row.line, row.offset, row.data))
@@ -61,18 +64,24 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
         yield RawNote(
             f"{n_prompts - n_requests} of {n_prompts} prompts have no row, so figures tell of survivors alone"
         )
-    yield RawNote(
-        f"the runs tell one time of day, at their end: starts were counted from it, read as {source.timezone}"
-    )
+    if n_clockless:
+        yield relative.note(
+            source, "runs without a date count on the clock of the load generator, from its first request"
+        )
+    if n_clockless < n_runs:
+        yield RawNote(
+            f"the runs tell one time of day, at their end: starts were counted from it, read as {source.timezone}"
+        )
 
 
-def _run(row: Row, zone: tzinfo) -> Iterator[RawRow]:
+def _run(row: Row, zone: tzinfo, start_ns: int | None) -> Iterator[RawRow]:
     run = row.value
     arrays = {name: v.listing(run.get(name)) for name in ARRAYS}
     if not arrays["ttfts"] and not arrays["latencies"]:
         return
     starts = [v.duration_ns(start, "s") for start in arrays["start_times"]]
-    anchor = _anchor_ns(run, zone)
+    told = _anchor_ns(run, zone)
+    anchor = told if told is not None else start_ns
     earliest = min((start for start in starts if start is not None), default=None)
     shared = _shared(run)
     for index in range(max(len(arrays["ttfts"]), len(arrays["latencies"]))):
@@ -80,7 +89,9 @@ def _run(row: Row, zone: tzinfo) -> Iterator[RawRow]:
         started = anchor + start - earliest if None not in (anchor, start, earliest) else None  # type: ignore[operator]
         one = {name: array[index] if index < len(array) else None for name, array in arrays.items()}
         columns = _columns(one, started)
-        columns |= shared | {"flags": columns["flags"] + (["approximate_time"] if started is not None else [])}
+        columns |= shared | {
+            "flags": columns["flags"] + (["approximate_time"] if told is not None and started is not None else [])
+        }
         raw = f"request {index} of the run"
         yield checked(columns, line=row.line, offset=row.offset, raw=raw)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ingest.formats import relative
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
 from ingest.formats.csv_rows import csv_rows
@@ -24,17 +25,23 @@ def sniff(head: Head) -> float:
 
 
 def read(source: Source, head: Head) -> Iterator[RawRow]:
+    yield relative.note(source)
     for row in csv_rows(source, head.delimiter):
         if isinstance(row, RawReject):
             yield row
         else:
-            yield checked(_columns(row.value), line=row.line, offset=None, raw=row.text)
+            yield checked(_columns(row.value, source), line=row.line, offset=None, raw=row.text)
 
 
-def _columns(row: Mapping[str, str]) -> dict[str, Any]:
+def _columns(row: Mapping[str, str], source: Source) -> dict[str, Any]:
     tokens_out = v.integer(row.get("Response tokens"))
     status = "error" if tokens_out == 0 else "ok"
-    times = Times(e2e_ns=v.duration_ns(row.get("Elapsed time"), "s"), output_tokens=tokens_out)
+    offset = v.duration_ns(row.get("Timestamp"), "s")
+    times = Times(
+        started_ns=relative.placed(source, offset),
+        e2e_ns=v.duration_ns(row.get("Elapsed time"), "s"),
+        output_tokens=tokens_out,
+    )
     return timed(times, status) | {
         "model": v.text(row.get("Model")),
         "requested_model": v.text(row.get("Model")),
@@ -43,7 +50,7 @@ def _columns(row: Mapping[str, str]) -> dict[str, Any]:
         "input_tokens": v.integer(row.get("Request tokens")),
         "output_tokens": tokens_out,
         "status_class": status,
-        "attributes": extra(trace_offset_ns=v.duration_ns(row.get("Timestamp"), "s")),
+        "attributes": extra(trace_offset_ns=offset),
     }
 
 

@@ -106,6 +106,7 @@ class Source:
     size_bytes: int
     open: Callable[[], IO[bytes]]
     timezone: str = "UTC"  # IANA zone of times without zone, as the mapping file says
+    start_ns: int | None = None  # where times that count from the start of a run begin, as the user says
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ class SourceColumn:
     `column`: a name of schema.REQUESTS, or one that columns are worked out from: `first_output_ns` (an instant),
     `tpot_ns`, `status` (text or HTTP status), `retries`. `names`: a dot leads into a JSON object, unless the source
     has a column of the whole name. `unit`: of a duration; "time" is an instant, ISO text or an epoch number whose unit
-    all rows decide. `is_zero_absent`: the source writes 0 where it measured nothing. `prefix` goes before a text.
+    all rows decide; an instant with another unit counts in it where no epoch fits and the user tells the start. `is_zero_absent`: the source writes 0 where it measured nothing. `prefix` goes before a text.
     Several entries of one column are alternatives, best first.
     """
 

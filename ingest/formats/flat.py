@@ -52,7 +52,7 @@ def _recognized(plain: str, name: str) -> tuple[str, int, SourceColumn] | None:
     bare, unit = known.split_unit(plain)
     if plain in _TIMES or (unit and bare in _TIMES):
         column, rank = _TIMES[plain if plain in _TIMES else bare]
-        return column, rank, SourceColumn(column, (name,), "time")
+        return column, rank, SourceColumn(column, (name,), unit or "time")
     if unit:
         for base in (bare, known.without_filler(bare)):
             if base in _DURATIONS:
@@ -67,7 +67,8 @@ def mapped(mapping: Mapping) -> tuple[SourceColumn, ...]:
     for short, source in mapping.columns.items():
         column = FIELDS[short]
         if column in ("started_ns", "ended_ns", "first_output_ns"):
-            found.append(SourceColumn(column, (source.name,), "time"))
+            counts_in = source.unit or known.split_unit(known.plain(source.name))[1]  # where it is no epoch time
+            found.append(SourceColumn(column, (source.name,), counts_in or "time"))
         elif column.endswith("_ns"):
             unit = source.unit or known.split_unit(known.plain(source.name))[1] or ""
             found.append(SourceColumn(column, (source.name,), unit))

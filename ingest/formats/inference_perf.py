@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
+from ingest.formats import relative
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, Refusal, RowReader, Source
 from ingest.formats.json_rows import json_rows
@@ -23,15 +24,24 @@ def sniff(head: Head) -> float:
 
 
 def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the contract of readers
+    yield relative.note(source, "times count on the clock of the load generator, its first request from the start")
+    first = _earliest(source) if source.start_ns is not None else None
     for row in json_rows(source):
         if isinstance(row, RawReject):
             yield row
         else:
-            yield checked(_columns(row.value), line=row.line, offset=row.offset, raw=row.data)
+            yield checked(_columns(row.value, source, first), line=row.line, offset=row.offset, raw=row.data)
     yield FROM_SEND
 
 
-def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
+def _earliest(source: Source) -> int | None:
+    """The earliest start on the clock of the load generator; rows stand in the order in which they ended."""
+    rows = (row for row in json_rows(source) if not isinstance(row, RawReject))
+    starts = (v.duration_ns(row.value.get("start_time"), "s") for row in rows)
+    return min((start for start in starts if start is not None), default=None)
+
+
+def _columns(row: Mapping[str, Any], source: Source, first_start: int | None) -> dict[str, Any]:
     info = v.mapping(row.get("info"))
     answer = v.mapping(info.get("response_metrics"))
     start, end = v.duration_ns(row.get("start_time"), "s"), v.duration_ns(row.get("end_time"), "s")
@@ -45,7 +55,9 @@ def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
     status = v.status_of_error(name) if error not in (None, "", {}) else "ok"
     is_known = start is not None and end is not None
     first_ns = arrivals[0] - start if arrivals and start is not None and len(arrivals) > 1 else None
+    offset = start - first_start if start is not None and first_start is not None else None
     times = Times(
+        started_ns=relative.placed(source, offset),
         e2e_ns=end - start if is_known and start is not None and end is not None else None,
         ttft_ns=first_ns,
         last_token_ns=arrivals[-1] - start if first_ns is not None and start is not None else None,

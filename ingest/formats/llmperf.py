@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ingest.formats import relative
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
 from ingest.formats.json_rows import json_rows
@@ -39,6 +40,7 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
         else:
             yield checked(_columns(row.value) | shared, line=row.line, offset=row.offset, raw=row.data)
     yield FROM_SEND
+    yield from relative.no_place(source)
 
 
 def _columns(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ingest.formats import relative
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
 from ingest.formats.json_rows import json_rows
@@ -21,23 +22,26 @@ def sniff(head: Head) -> float:
 
 
 def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the contract of readers
+    yield relative.note(source)
     for row in json_rows(source):
         if isinstance(row, RawReject):
             yield row
         else:
-            yield checked(_columns(row.value), line=row.line, offset=row.offset, raw=row.data)
+            yield checked(_columns(row.value, source), line=row.line, offset=row.offset, raw=row.data)
 
 
-def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
+def _columns(row: Mapping[str, Any], source: Source) -> dict[str, Any]:
     parent = v.text(row.get("parent_chat_id"))
+    offset = v.duration_ns(row.get("timestamp"), "s")
     return {
+        "started_ns": relative.placed(source, offset),
         "request_id": v.text(row.get("chat_id")),
         "scenario": v.text(row.get("type")),
         "input_tokens": v.integer(row.get("input_length")),
         "output_tokens": v.integer(row.get("output_length")),
         "status_class": "ok",
         "attributes": extra(
-            trace_offset_ns=v.duration_ns(row.get("timestamp"), "s"),
+            trace_offset_ns=offset,
             turn=v.integer(row.get("turn")),
             parent_chat_id=parent if parent != "-1" else None,
         ),

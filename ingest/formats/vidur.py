@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ingest.formats import relative
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
 from ingest.formats.csv_rows import csv_rows
@@ -24,14 +25,19 @@ def sniff(head: Head) -> float:
 
 
 def read(source: Source, head: Head) -> Iterator[RawRow]:
+    counted = "arrivals are gaps; their sum, in the order of the file, counts from the start of the trace"
+    yield relative.note(source, counted)
+    arrived = 0
     for row in csv_rows(source, head.delimiter):
         if isinstance(row, RawReject):
             yield row
         else:
-            yield checked(_columns(row.value), line=row.line, offset=None, raw=row.text)
+            arrived += max(v.duration_ns(row.value.get("request_inter_arrival_delay"), "s") or 0, 0)
+            columns = _columns(row.value, relative.placed(source, arrived))
+            yield checked(columns, line=row.line, offset=None, raw=row.text)
 
 
-def _columns(row: Mapping[str, str]) -> dict[str, Any]:
+def _columns(row: Mapping[str, str], started: int | None) -> dict[str, Any]:
     e2e, queue, first = (
         v.duration_ns(row.get(name), "s")
         for name in ("request_e2e_time", "request_scheduling_delay", "prefill_e2e_time")
@@ -39,6 +45,7 @@ def _columns(row: Mapping[str, str]) -> dict[str, Any]:
     tokens_out = v.integer(row.get("request_num_decode_tokens"))
     is_split = first is not None and queue is not None and e2e is not None and queue <= first <= e2e
     times = Times(
+        started_ns=started,
         e2e_ns=e2e,
         ttft_ns=first,
         output_tokens=tokens_out,

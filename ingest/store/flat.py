@@ -19,7 +19,7 @@ from ingest.store import flat_rows, flat_source
 from ingest.store.flat_details import PREFIX, details
 from ingest.store.flat_plan import FlatMeaning, Layout
 from ingest.store.flat_source import RECORD, Columns, FlatFile, relation
-from ingest.store.flat_sql import NOTHING, Plan, fields_layer, name, text
+from ingest.store.flat_sql import FACTOR, NOTHING, Plan, fields_layer, name, text
 from ingest.store.repeats import KEYS, remember
 
 
@@ -34,6 +34,7 @@ class FlatCounts:
     n_no_numbers: int = 0
     naive_times: tuple[str, ...] = ()
     clockless: tuple[tuple[str, float | None, float | None], ...] = ()
+    relative: tuple[tuple[str, str], ...] = ()  # time columns that count from the user's start, and their unit
     columns: Columns | None = None
     plan: Plan | None = None
 
@@ -58,7 +59,9 @@ class _Load:
         facts = self.layout.facts(self.cursor, rejects_table)
         n_rows = facts.n_rows
         n_parser = self._parser_rejects(rejects_table)
-        forms = {key: fact.form(self.meaning.timezone) for key, fact in facts.times.items()}
+        units = {key: column.unit for column, key in self.layout.found if column.unit in FACTOR}
+        zone, origin = self.meaning.timezone, self.meaning.origin_ns
+        forms = {key: fact.form(zone, origin, units.get(key, "")) for key, fact in facts.times.items()}
         plan = self.layout.plan(forms, facts.natives)
         accepted, duplicate, rejected = self._insert(plan, n_rows)
         return FlatCounts(
@@ -73,6 +76,7 @@ class _Load:
                 for key, fact in facts.times.items()
                 if fact.n_numbers and forms[key].unit is None
             ),
+            relative=tuple((key, str(form.unit)) for key, form in forms.items() if form.origin_ns is not None),
             columns=self._counted(n_rows),
             plan=plan,
         )

@@ -44,7 +44,7 @@ class FlatMeaning:
     """What the columns of a file mean.
 
     `columns`: best first within a field. `attributes`: names kept as JSON. `dimensions`: dimension -> column name.
-    `constants`: field -> text that is the same in every row. `identity`: columns that tell requests apart.
+    `origin_ns`: where times begin that count from no known instant. `constants`: field -> text that is the same in every row. `identity`: columns that tell requests apart.
     """
 
     columns: tuple[FlatColumn, ...]
@@ -57,6 +57,7 @@ class FlatMeaning:
     generation_basis: str = "last_token"
     sampling_rate: float = 1.0
     timezone: str = "UTC"
+    origin_ns: int | None = None
     attributes: tuple[str, ...] = ()
     dimensions: Mapping[str, str] = field(default_factory=dict)
     constants: Mapping[str, str] = field(default_factory=dict)

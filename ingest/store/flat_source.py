@@ -221,9 +221,15 @@ class TimeFacts:
     low: float | None
     high: float | None
 
-    def form(self, timezone: str) -> TimeForm:
-        """How to read the column: the unit that most numbers fit, null if none does."""
+    def form(self, timezone: str, origin_ns: int | None = None, unit_told: str = "") -> TimeForm:
+        """How to read the column: the unit that most numbers fit, null if none does.
+
+        Args:
+            origin_ns: where numbers begin that fit none; they count in `unit_told`, or seconds.
+        """
         unit = max(self.by_unit, key=lambda key: self.by_unit[key]) if any(self.by_unit.values()) else None
+        is_relative = unit is None and self.n_numbers > 0 and origin_ns is not None
+        unit = (unit_told or "s") if is_relative else unit
         zones: Literal["all", "none", "some"] = "all" if not self.n_naive else "none" if not self.n_zoned else "some"
         return TimeForm(
             unit=unit,  # type: ignore[arg-type]
@@ -232,6 +238,7 @@ class TimeFacts:
             zones=zones,
             has_odd_texts=self.n_odd > 0,
             timezone=timezone,
+            origin_ns=origin_ns if is_relative else None,
         )
 
 

@@ -85,6 +85,7 @@ class TimeForm:
     zones: Literal["all", "none", "some"] = "all"
     has_odd_texts: bool = False
     timezone: str = "UTC"
+    origin_ns: int | None = None  # where numbers begin that do not count from 1970
 
 
 @dataclass(frozen=True)
@@ -202,6 +203,9 @@ def _duration(sql: str, unit: str) -> str:
 
 def _instant(sql: str, form: TimeForm) -> str:
     numbers = _epoch(sql, form.unit) if form.has_numbers else ""
+    if numbers and form.origin_ns is not None:
+        count = f"try_cast({sql} AS DECIMAL(28,9)) * {FACTOR[form.unit or 's']}::DECIMAL(10,0)"
+        numbers = f"try_cast({form.origin_ns} + try_cast({count} AS BIGINT) AS BIGINT)"
     texts = _moment(sql, form) if form.has_texts else ""
     if numbers and texts:
         return f"CASE WHEN try_cast({sql} AS DOUBLE) IS NULL THEN {texts} ELSE {numbers} END"

@@ -47,7 +47,7 @@ def test_names_of_many_houses_are_recognized() -> None:
         "org": ("tenant", ""),
         "userId": ("user", ""),
         "created_at": ("started_ns", "time"),
-        "arrival_timestamp_ms": ("started_ns", "time"),
+        "arrival_timestamp_ms": ("started_ns", "ms"),
         "is_stream": ("streaming", ""),
         "cost": ("source_cost_usd", ""),
     }
@@ -228,7 +228,8 @@ def test_a_clock_that_counts_from_nowhere_is_never_1970(tmp_path: Path) -> None:
     assert counts(receipt) == (4, 4, 0, 0)
     assert requests["started_ns"].to_list() == [None] * 4
     assert receipt.notes == (
-        '"timestamp" counts from no known instant (0 to 750): its requests have no wall clock and belong to no week',
+        '"timestamp" counts from no known instant (0 to 750): its requests have no wall clock and belong to no week. '
+        "start places them, such as --start 2026-03-02T10:00:00Z",
     )
 
 
