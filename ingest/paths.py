@@ -5,6 +5,7 @@ Input: paths as given. Output: files with the name to show, in order; whether ea
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import stat
@@ -51,7 +52,8 @@ def find(paths: Sequence[str | Path], scratch: Path) -> list[Found]:
 
 
 def _files(given: str | Path, scratch: Path) -> Iterator[Found]:
-    told = f"{str(given)[:LONGEST_TOLD]}..." if len(str(given)) > LONGEST_TOLD else str(given)
+    told = shown(given)
+    told = f"{told[:LONGEST_TOLD]}..." if len(told) > LONGEST_TOLD else told
     if str(given) == "":
         raise UnreadableInput('a PATH is empty. Give a file, a folder, a pattern or -; "." is this folder')
     try:
@@ -66,7 +68,7 @@ def _existing(given: str | Path, scratch: Path, told: str) -> Iterator[Found]:
         return
     path = Path(given)
     if path.is_dir():
-        yield from _folder(path)
+        yield from _folder(path, scratch)
     elif path.exists():
         yield _named(path, scratch)
     elif path.is_symlink():
@@ -77,14 +79,14 @@ def _existing(given: str | Path, scratch: Path, told: str) -> Iterator[Found]:
             raise UnreadableInput(f"no file matches {told}")
         for match in matches:
             if Path(match).is_dir():
-                yield from _folder(Path(match))
+                yield from _folder(Path(match), scratch)
             elif not is_stream(match):
-                yield Found(_real(Path(match)), Path(match).name, is_named=False)
+                yield Found(_real(Path(match), scratch), shown(Path(match).name), is_named=False)
     else:
         raise UnreadableInput(f"{told} does not exist")
 
 
-def _folder(folder: Path) -> Iterator[Found]:
+def _folder(folder: Path, scratch: Path) -> Iterator[Found]:
     """Files below a folder by name; a folder that may not be looked into stands for the files that it hides."""
     closed: set[Path] = set()
     tree = os.walk(folder, onerror=lambda error: closed.add(Path(error.filename)))
@@ -94,9 +96,9 @@ def _folder(folder: Path) -> Iterator[Found]:
         if any(part.startswith(".") for part in inner.parts):
             continue
         if path in closed:
-            yield Found(path, str(inner) if inner.parts else folder.name, is_named=True)
+            yield Found(path, shown(inner) if inner.parts else shown(folder.name), is_named=True)
         elif path.is_file():
-            yield Found(_real(path), str(inner), is_named=False)
+            yield Found(_real(path, scratch), shown(inner), is_named=False)
 
 
 def is_stream(path: str | Path) -> bool:
@@ -114,11 +116,11 @@ def _named(path: Path, scratch: Path) -> Found:
         UnreadableInput: it is a device.
     """
     if not is_stream(path):
-        return Found(_real(path), path.name, is_named=True)
+        return Found(_real(path, scratch), shown(path.name), is_named=True)
     if stat.S_ISFIFO(path.stat().st_mode):
         with path.open("rb") as pipe:
-            return Found(_kept(pipe, scratch / f"pipe-{uuid4().hex}.data"), path.name, is_named=True)
-    raise UnreadableInput(f"{path} is a device and no file of traces. Give a file, a folder, a pipe or -")
+            return Found(_kept(pipe, scratch / f"pipe-{uuid4().hex}.data"), shown(path.name), is_named=True)
+    raise UnreadableInput(f"{shown(path)} is a device and no file of traces. Give a file, a folder, a pipe or -")
 
 
 def _kept(stream: IO[bytes], target: Path) -> Path:
@@ -129,16 +131,37 @@ def _kept(stream: IO[bytes], target: Path) -> Path:
     return target
 
 
-def _real(path: Path) -> Path:
+def _real(path: Path, scratch: Path) -> Path:
     """The path with its links followed; a link to itself stays, and is told where it is read.
 
-    Raises:
-        UnreadableInput: it is no UTF-8, so that neither the store nor a page could name it.
+    What has a name that is no UTF-8 is reached by a link in `scratch`, for no other reader takes such a path.
     """
     real = Path(os.path.realpath(path))
-    for name in (str(path), str(real)):
-        if os.fsencode(name).decode("utf-8", "replace") != name:
-            raise UnreadableInput(
-                f"the name of the file {name!a} is not UTF-8. Rename it, or give it as standard input"
-            )
-    return real
+    if str(real).isascii() or is_utf8(str(real)):
+        return real
+    link = scratch / f"named-{hashlib.sha256(os.fsencode(real)).hexdigest()[:24]}{_suffix(real)}"
+    if not link.exists():
+        try:
+            os.link(real, link)
+        except OSError:  # another file system, or one without links
+            shutil.copyfile(real, link)
+    return link
+
+
+def is_utf8(path: str) -> bool:
+    """Whether a path has a name that others than the file system can write."""
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _suffix(path: Path) -> str:
+    return path.suffix if path.suffix.isascii() else ""
+
+
+def shown(name: str | Path) -> str:
+    """A name as messages, receipts and pages show it: bytes that are no UTF-8 and control characters as escapes."""
+    text = os.fsencode(name).decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

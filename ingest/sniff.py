@@ -31,6 +31,7 @@ BINARY_MAGIC: tuple[tuple[bytes, str], ...] = (  # what lies beside traces in fo
 MAX_HEAD_LINES = 200  # within which the first two rows of a table are looked for
 MAX_DEPTH = 3  # keys deeper than this tell formats no better
 _SPACE = b" \t\r\n"
+_CONTROL = re.compile(rb"[\x01-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]")  # which text does not have
 _TOKEN = re.compile(rb'[{}\[\],:]|"(?:[^"\\]|\\.)*"|(?P<torn>"(?:[^"\\]|\\.)*$)|[^\s{}\[\],:"]+', re.DOTALL)
 
 
@@ -125,11 +126,22 @@ def shape_of(data: bytes) -> Shape:
     start = data.lstrip(_SPACE)
     if object_lines(data):
         return "json_lines"
-    if b"\0" in (data[:64] if start[:1] in b"{[" else data[:4096]):  # a zero byte within JSON is a fault of one line
-        return "binary"
-    if start[:1] in b"{[":
-        return _json_shape(start)
+    if start[:1] in b"{[":  # a zero byte within JSON is a fault of one line
+        return "binary" if b"\0" in data[:64] else _json_shape(start)
+    if b"\0" in data:
+        if not _is_damaged_text(start):
+            return "binary"
+        data = b"\n".join(line for line in data.split(b"\n") if b"\0" not in line)
     return "csv" if is_table(data) else "text"
+
+
+def _is_damaged_text(data: bytes) -> bool:
+    """Whether zero bytes are all that keeps the bytes from being text: pages that a crash left empty, a broken cell."""
+    line, newline, _ = data.partition(b"\n")
+    if not newline or b"\0" in line:
+        return False
+    rest = data.replace(b"\0", b"")
+    return _CONTROL.search(rest) is None and "\ufffd" not in rest[:-4].decode("utf-8", "replace")
 
 
 def is_table(data: bytes) -> bool:

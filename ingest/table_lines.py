@@ -190,6 +190,8 @@ def _why(data: bytes, reason: str, header: Sequence[str], delimiter: str) -> str
 
 def _cells(data: bytes, delimiter: str) -> list[str] | str | None:
     """Cells of a record, a reason, or None where a quote is still open."""
+    if b"\0" in data:
+        return "zero_bytes"
     try:
         text = data.decode("utf-8").rstrip("\r\n")
     except UnicodeDecodeError:

@@ -68,6 +68,9 @@ def _row(header: list[str], cells: list[str], line: int, raw: str, delimiter: st
     if not raw.isascii() and any("\udc80" <= character <= "\udcff" for character in raw):
         data = raw.encode("utf-8", "surrogateescape")
         return RawReject(line, None, "invalid_utf8", head_of_torn(data, header), fault_of(data, "invalid_utf8"))
+    if "\0" in raw:
+        data = raw.encode()
+        return RawReject(line, None, "zero_bytes", head_of_torn(raw, header), fault_of(data, "zero_bytes"))
     if len(cells) != len(header):
         is_torn = len(cells) < len(header) and not raw.endswith(("\n", "\r"))
         says = f"{len(cells)} values for {len(header)} columns"

@@ -61,7 +61,7 @@ def head_of(data: bytes | str) -> str:
         text = data[:LOOKED_AT].decode("utf-8", "replace")
     else:
         text = data[:LOOKED_AT].encode("utf-8", "replace").decode("utf-8")
-    text = text.strip("\r\n")
+    text = text.strip("\r\n").replace("\0", "\ufffd")
     start = text.lstrip(" \t\ufeff")[:1]
     if start in ("{", "[", '"'):
         text = _without_content(text)
@@ -118,6 +118,8 @@ def fault_of(data: bytes, reason: str) -> str:
         return f"{len(data):,} bytes" if reason in ("line_too_long", "torn_line") else ""
     if reason == "invalid_utf8":
         return _odd_byte(data)
+    if reason == "zero_bytes":
+        return f"{data.count(0):,} zero bytes, the first at byte {data.find(0) + 1}"
     if reason not in ("invalid_json", "torn_line", "trailing_text", "not_an_object"):
         return ""
     text = data.decode("utf-8", "replace").strip("\ufeff \t\r\n")

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ingest.formats.contract import RawReject, Source
+from ingest.formats.heads import fault_of
 from ingest.formats.json_rows import MAX_BYTES, reject
 
 
@@ -37,5 +38,7 @@ def text_rows(source: Source) -> Iterator[TextRow | RawReject]:
             except UnicodeDecodeError:
                 yield reject("invalid_utf8", line, start, data)
                 continue
-            if text:
+            if "\0" in text:
+                yield reject("zero_bytes", line, start, data, fault_of(data, "zero_bytes"))
+            elif text:
                 yield TextRow(text, line, start, not data.endswith(b"\n"))

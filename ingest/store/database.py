@@ -333,6 +333,7 @@ def _migrate(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
 def _lock_down(connection: duckdb.DuckDBPyConnection, settings: StoreSettings, scratch: Path) -> None:
     """Files outside the given folders cannot be read by SQL, nothing is installed, and none of it can be undone."""
     folders = [str(folder.resolve()) for folder in (*settings.folders, scratch)]
+    folders = [folder for folder in folders if os.fsencode(folder).decode("utf-8", "replace") == folder]  # SQL is UTF-8
     quoted = ", ".join("'" + folder.replace("'", "''") + "'" for folder in folders)
     connection.execute(f"SET allowed_directories = [{quoted}]")
     connection.execute("SET enable_external_access = false")

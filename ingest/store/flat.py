@@ -59,6 +59,8 @@ class _Load:
         facts = self.layout.facts(self.cursor, rejects_table)
         n_rows = facts.n_rows
         n_parser = self._parser_rejects(rejects_table)
+        if facts.n_zeros:  # such a table is read record by record
+            return FlatCounts(n_rows + n_parser, 0, 0, n_rows + n_parser, columns=self._counted(n_rows))
         units = {key: column.unit for column, key in self.layout.found if column.unit in FACTOR}
         zone, origin = self.meaning.timezone, self.meaning.origin_ns
         forms = {key: fact.form(zone, origin, units.get(key, "")) for key, fact in facts.times.items()}

@@ -76,6 +76,7 @@ class Facts:
     n_rows: int
     times: dict[str, TimeFacts]
     natives: dict[str, str]
+    n_zeros: int = 0  # rows of a delimited table that hold zero bytes
 
 
 class Layout:
@@ -112,7 +113,7 @@ class Layout:
         natives = self._candidates(times)
         from_item = relation(self.file, self.tops, self.nested, rejects_table=rejects_table, natives=natives)
         every = self._all_columns() if self.file.kind == "csv" else "1"  # the CSV reader checks only what is read
-        n_rows, facts, counts = time_facts(
+        n_rows, n_zeros, facts, counts = time_facts(
             cursor,
             from_item,
             [self._sql(key) for key in times],
@@ -123,7 +124,7 @@ class Layout:
         kept = {
             key: kind for (key, kind), n in zip(natives.items(), counts, strict=True) if n == self.columns.counts[key]
         }
-        return Facts(n_rows, dict(zip(times, facts, strict=True)), kept)
+        return Facts(n_rows, dict(zip(times, facts, strict=True)), kept, n_zeros)
 
     def _candidates(self, times: list[str]) -> dict[str, str]:
         """Columns of JSON that give one number or flag each, with the type to read them as."""

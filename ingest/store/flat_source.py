@@ -250,14 +250,17 @@ def time_facts(
     *,
     every: str = "1",
     counted: Sequence[str] = (),
-) -> tuple[int, list[TimeFacts], list[int]]:
-    """Number of rows, facts of each time column (SQL of its text), number of known values; from one reading.
+) -> tuple[int, int, list[TimeFacts], list[int]]:
+    """Number of rows, of rows with zero bytes, facts of each time column (SQL of its text), number of known values.
+
+    All from one reading.
 
     Args:
         every: SQL that makes the reader look at every column that is used.
         counted: columns whose known values are counted.
     """
-    selects = [f"count({every})"]
+    zeros = "0" if every == "1" else f"count(*) FILTER (contains({every}, chr(0)))"
+    selects = [f"count({every})", zeros]
     for sql in columns:
         value, number = f"nullif(trim({text_sql(sql)}), '')", f"try_cast({sql} AS DOUBLE)"
         is_text = f"{value} IS NOT NULL AND {number} IS NULL AND lower({value}) NOT IN {words()}"
@@ -279,11 +282,11 @@ def time_facts(
     selects += [f"count({column})" for column in counted]
     row = cursor.execute(f"SELECT {', '.join(selects)} FROM {from_item}").fetchall()[0]
     facts = []
-    for start in range(1, 1 + 11 * len(columns), 11):
+    for start in range(2, 2 + 11 * len(columns), 11):
         part = row[start : start + 11]
         by_unit = dict(zip(FACTOR, part[5:9], strict=True))
         facts.append(TimeFacts(part[0], part[1], part[2], part[3], part[4], by_unit, part[9], part[10]))
-    return int(row[0]), facts, [int(count) for count in row[1 + 11 * len(columns) :]]
+    return int(row[0]), int(row[1]), facts, [int(count) for count in row[2 + 11 * len(columns) :]]
 
 
 def count_no_numbers(cursor: DuckDBPyConnection, from_item: str, columns: Sequence[str]) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from ingest.load import load_paths
+from ingest.sniff import shape_of
 from ingest.store.database import Store
 from tests.support.loads import PLAIN, counts, load_bytes, write
 
@@ -76,3 +78,40 @@ def test_damaged_pages_of_one_file_are_its_receipt_and_the_others_are_read(tmp_p
     assert (bad.state, bad.code, counts(good)) == ("failed", "unreadable_rows", (3, 3, 0, 0))
     assert bad.message is not None
     assert bad.message.startswith("a.parquet cannot be read: ")
+
+
+@pytest.mark.parametrize("packs", [False, True])
+@pytest.mark.parametrize(
+    "bad", [b"\0" * 60, b"r-\0x,2026-03-02T10:00:00Z,m,9,1.0", b"x,2026-03-02T10:00:00Z,m,9\0,1.0"]
+)
+@pytest.mark.parametrize("at", [1, 2, 150])
+def test_zero_bytes_in_a_table_cost_their_rows_alone(at: int, bad: bytes, packs: bool, tmp_path: Path) -> None:
+    rows = [HEADER, *(b"r-%d,2026-03-02T10:00:00Z,m,9,1.0" % number for number in range(200))]
+    rows[at] = bad
+    content = b"\n".join(rows) + b"\n"
+    receipt, requests = load_bytes(tmp_path, gzip.compress(content) if packs else content, "a.csv")
+    assert counts(receipt) == (200, 199, 0, 1)
+    assert [(told.line, told.reason) for told in receipt.rejects] == [(at + 1, "zero_bytes")]
+    assert receipt.rejects[0].detail == f"{bad.count(0)} zero bytes, the first at byte {bad.find(0) + 1}"
+    assert requests.height == 199
+
+
+def test_a_page_of_zeros_within_a_table_is_one_bad_row(tmp_path: Path) -> None:
+    content = b"\n".join(ROWS[:2]) + b"\n" + bytes(5000) + b"\n" + ROWS[2] + b"\n"
+    receipt, _ = load_bytes(tmp_path, content, "a.csv")
+    assert (counts(receipt), receipt.rejects[0].line) == ((3, 2, 0, 1), 3)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"SQLite format 3\0" + bytes(100) + b"a,b\n1,2\n",
+        b"\x93NUMPY\x01\0v\0{'descr': '<f8', 'a': 1}\n" + bytes(800),
+        b"name, of a file" + bytes(500) + b"ustar\0" + b"a,b\n1,2\n",
+        b"a,b\n1,2\n" + bytes(range(256)) * 4,
+        b"a,b\n\0\x01\x02\x03,\xff\xfe\n",
+    ],
+    ids=["sqlite", "numpy", "tar", "a tail of bytes", "control characters"],
+)
+def test_what_is_no_text_is_still_binary(content: bytes) -> None:
+    assert shape_of(content) == "binary"

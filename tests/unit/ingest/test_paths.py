@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import threading
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from ingest.errors import UnreadableInput
-from ingest.load import load_paths
+from ingest.load import inspect_paths, load_paths
 from ingest.paths import Found, find
 from ingest.store.database import Store
 from tests.support.loads import PLAIN, write
@@ -51,7 +53,7 @@ def test_what_is_not_there_is_an_error(
         ("", 'a PATH is empty. Give a file, a folder, a pattern or -; "." is this folder'),
         ("x" * 5000, f"{'x' * 200}... cannot be read: File name too long"),
         ("self", "self is a link to what does not exist, or to itself"),
-        ("a\0b", "a\0b does not exist"),
+        ("a\0b", r"a\x00b does not exist"),
     ],
 )
 def test_what_cannot_be_a_path_is_an_error_of_one_sentence(
@@ -80,15 +82,56 @@ def test_a_folder_that_may_not_be_entered_is_told(tmp_path: Path, monkeypatch: p
     assert caught.value.message == "d/locked/x cannot be read: Permission denied"
 
 
-def test_a_name_that_is_no_text_is_refused_with_the_way_out(tmp_path: Path) -> None:
-    place = os.fsencode(tmp_path) + b"/n\xff.jsonl"
-    with open(place, "wb"):
-        pass
-    for given in (os.fsdecode(place), tmp_path):
-        with pytest.raises(
-            UnreadableInput, match=r"n\\udcff.jsonl' is not UTF-8. Rename it, or give it as standard input"
-        ):
-            find([given], tmp_path)
+ROW = b'{"request_id": "%s", "start_time": "2026-03-02T10:00:00Z", "e2e_ms": 5}\n'
+NAMES = {  # as bytes on disk -> as a receipt shows it
+    b"n\xff.jsonl": r"n\xff.jsonl",
+    b"d\xe9/x.jsonl": r"d\xe9/x.jsonl",
+    b"line\nend.jsonl": r"line\nend.jsonl",
+    b'it\'s "quoted".jsonl': 'it\'s "quoted".jsonl',
+    b"-dash.jsonl": "-dash.jsonl",
+    b"a[1]*?{b}.jsonl": "a[1]*?{b}.jsonl",
+    b"\x1b[31mred.jsonl": r"\x1b[31mred.jsonl",
+    b"p\xff.parquet": r"p\xff.parquet",
+    "größe 大.jsonl".encode(): "größe 大.jsonl",
+}
+
+
+def odd_files(folder: Path) -> list[bytes]:
+    paths = [os.fsencode(folder) + b"/" + name for name in NAMES]
+    for number, path in enumerate(paths):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        content = ROW % str(number).encode()
+        if path.endswith(b".parquet"):
+            made = io.BytesIO()
+            pl.read_ndjson(content).write_parquet(made)
+            content = made.getvalue()
+        with open(path, "wb") as file:
+            file.write(content)
+    return paths
+
+
+def test_files_of_any_name_in_a_folder_are_read_and_shown(tmp_path: Path) -> None:
+    odd_files(tmp_path / "in")
+    with Store.open() as store:
+        receipts = load_paths([tmp_path / "in"], store, PLAIN)
+        names = store.uploads()["name"].to_list()
+        assert store.read("requests").height == len(NAMES)
+    told = [(receipt.name, receipt.state, receipt.accepted) for receipt in receipts]
+    assert sorted(told) == sorted((name, "done", 1) for name in NAMES.values())
+    assert sorted(names) == sorted(NAMES.values())
+    json.dumps([receipt.to_json() for receipt in receipts], ensure_ascii=False).encode("utf-8")
+    for receipt in inspect_paths([tmp_path / "in"], PLAIN):
+        assert (receipt.receipt.state, receipt.requests) == ("done", 1)
+
+
+def test_files_of_any_name_can_be_named(tmp_path: Path) -> None:
+    for path, name in zip(odd_files(tmp_path / "in"), NAMES.values(), strict=True):
+        with Store.open() as store:
+            (receipt,) = load_paths([os.fsdecode(path)], store, PLAIN)
+        assert (receipt.name, receipt.state) == (name.rpartition("/")[2], "done")
+    with pytest.raises(UnreadableInput) as caught:
+        find([os.fsdecode(b"gone\xff")], tmp_path)
+    assert caught.value.message == r"gone\xff does not exist"
 
 
 def test_standard_input_named_twice_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
