@@ -20,6 +20,7 @@ from starlette.exceptions import HTTPException
 from api.grpc_door import open_grpc
 from api.house import open_house
 from api.keys import KeyRing, keys_file
+from api.mcp_door import McpRoute, open_mcp
 from api.middleware import Allowance, BodyLimit, Heads, Keys, RateLimit, SameSite, SecurityHeaders
 from api.pages import page_policy
 from api.problems import MEDIA_TYPE, Refused, problem, problem_of, status_of
@@ -74,7 +75,7 @@ def create_app(settings: Settings) -> FastAPI:
         try:
             with open_house(settings, telemetry) as house:
                 app.state.house = house
-                async with open_grpc(house, ring, allowance) as app.state.grpc:
+                async with open_grpc(house, ring, allowance) as app.state.grpc, open_mcp(house) as app.state.mcp:
                     yield
         except ServiceError as error:
             app.state.stopped_by = error  # for whoever serves the app: the library's log has a traceback alone
@@ -90,6 +91,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     for module in MODULES:
         app.include_router(module.router)
+    app.router.routes.append(McpRoute())
     app.add_exception_handler(ServiceError, _service_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from api.settings import GRPC_PORT, Settings
 from ingest.errors import ConfigError
 
-LIBRARIES = {"grpc": "grpc"}  # extra of pyproject.toml: the module that it brings
+LIBRARIES = {"grpc": "grpc", "mcp": "mcp"}  # extra of pyproject.toml: the module that it brings
 
 
 def installed(extra: str) -> bool:

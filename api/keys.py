@@ -29,6 +29,7 @@ ROLES: tuple[Role, ...] = get_args(Role)
 PREFIX = "tw_"
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 SENDING = ("/v1/traces", "/api/v1/uploads")
+ASKING = (("POST", "/api/v1/result"), ("POST", "/mcp"))  # questions that have a body
 READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -138,7 +139,7 @@ def may(role: Role, method: str, path: str) -> bool:
         return method != "DELETE" and any(path == place or path.startswith(f"{place}/") for place in SENDING)
     if path == "/api/v1/backup":  # holds everything, whatever a reader was meant to see
         return False
-    return method in READING_METHODS or (method, path) == ("POST", "/api/v1/result")
+    return method in READING_METHODS or (method, path) in ASKING
 
 
 def _hash(text: str, salt: str) -> str:

@@ -13,6 +13,7 @@ import structlog
 
 def configure_logs() -> None:
     """Log to standard error; the renderer of a terminal would print local variables, and so data of users."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")  # of libraries
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,

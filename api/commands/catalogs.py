@@ -5,7 +5,6 @@ Input: the catalogs of the rooms. Output: tables and entries at the prompt.
 
 from __future__ import annotations
 
-import difflib
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,19 +12,16 @@ from typing import Annotated
 
 import typer
 
-from analysis.explain import explain_objective
 from analysis.metrics.catalog import METRICS
-from analysis.metrics.metric import Metric
 from analysis.objectives import default_objectives, load_objectives
 from analysis.openslo_export import write_openslo
 from analysis.rules.catalog import Catalog, built_in
-from analysis.rules.explain import explain as explain_rule
 from analysis.rules.own import read_catalog
+from api import entries
 from api.commands.options import settings_of
-from api.words import entry_lines, prose_lines, table_lines
-from ingest.errors import NotFound
+from api.words import table_lines
 from ingest.formats.catalog import FORMATS
-from ingest.formats.contract import Format, Refusal
+from ingest.formats.contract import Refusal
 
 OWN = "rules.yaml: rules and thresholds over the built-in ones; default that of the settings."
 
@@ -63,40 +59,12 @@ def explain(
     if named and openslo:
         sys.stdout.write(write_openslo(replace(promised, items=tuple(named))))
         return
-    if named:
-        _print(explain_objective(named[0], promised.settings))
-        return
-    entries = {item.id: _metric(item) for item in METRICS} | {item.name: _format(item) for item in FORMATS}
-    catalog = _catalog(own)
-    if told := explain_rule(entry_id, catalog):
-        _print(prose_lines(told))
-        return
-    if entry_id not in entries:
-        known = [*entries, *(item.id for item in promised.items), *(rule.id for rule in catalog.rules), *catalog.advice]
-        near = difflib.get_close_matches(entry_id, known, 1)
-        hint = f'Did you mean "{near[0]}"?' if near else "tailwise metrics, formats and rules list what there is"
-        raise NotFound(f'nothing is called "{entry_id}". {hint}')
-    _print(entry_lines(*entries[entry_id]))
+    _print(entries.explain(entry_id, promised, _catalog(own)))
 
 
 def _catalog(own: Path | None) -> Catalog:
     path = own or settings_of().rules
     return read_catalog(path) if path is not None else built_in()
-
-
-def _metric(metric: Metric) -> tuple[str, dict[str, str]]:
-    return f"{metric.id}: {metric.title}", {
-        "means": metric.says,
-        "unit": metric.unit.value,
-        "better": metric.better.value,
-        "needs": ", ".join(metric.needs),
-        "source": metric.source,
-    }
-
-
-def _format(item: Format) -> tuple[str, dict[str, str]]:
-    refused = isinstance(item.reader, Refusal)
-    return f"{item.name}: {item.title}", {"says": item.says, "read": "no" if refused else "yes"}
 
 
 def _print(lines: list[str]) -> None:

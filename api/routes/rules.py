@@ -1,6 +1,6 @@
 """The rules that advise: what there is, and rules of a house.
 
-Input: a text of rules.yaml. Output: the rules with their evidence in words.
+Input: a text of rules.yaml, an id. Output: the rules with their evidence in words; what the id means.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from fastapi.responses import Response
 
 from analysis.rules.catalog import Catalog
 from analysis.rules.explain import says
+from api import entries
 from api.house import ADOPTED_RULES
 from api.routes.asking import Inside, answer
 
@@ -27,6 +28,12 @@ def rules(house: Inside) -> Response:
 async def put_rules(house: Inside, request: Request) -> Response:
     said = await request.body()
     return answer(_listed(house.service.adopt_rules(said, house.settings.spool_folder.resolve() / ADOPTED_RULES)))
+
+
+@router.get("/explain/{entry_id}", summary="What an id means: of a metric, a format, a rule or an objective")
+def explain(house: Inside, entry_id: str) -> Response:
+    lines = entries.explain(entry_id, house.service.objectives(), house.service.catalog())
+    return answer({"id": entry_id, "text": "\n".join(lines)})
 
 
 def _listed(catalog: Catalog) -> dict[str, Any]:
