@@ -575,7 +575,14 @@ class Prediction:
     value_high: float | None
     basis: str  # back_to_normal or remedy
     ignores: str
-    cost_change_usd: str | None = None
+
+
+@dataclass(frozen=True)
+class CostEffect:
+    """What a remedy would have changed in the spend of the incident's time."""
+
+    change_usd: str | None  # positive: dearer; None: not known
+    says: str  # what the figure is made of, or why there is none
 
 
 @dataclass(frozen=True)
@@ -591,6 +598,7 @@ class Recommendation:
     precondition: str
     risk: str
     verify: str
+    cost: CostEffect | None = None  # None in results of earlier versions
 
 
 @dataclass(frozen=True)

@@ -284,6 +284,11 @@ def _advice_lines(recommendation: Recommendation, before: Recommendation | None,
         lines += _inner("predicted", _predicted(recommendation.predicted, unit))
     else:
         lines += _inner("not predicted", recommendation.not_predicted or "")
+    if (cost := recommendation.cost) is not None:
+        change = (
+            f"{text.dollars(cost.change_usd)} over the incident: " if cost.change_usd is not None else "not known: "
+        )
+        lines += _inner("cost", f"{change}{cost.says}")
     return [*lines, *_inner("risk", recommendation.risk), *_inner("verify", recommendation.verify)]
 
 

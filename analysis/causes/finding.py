@@ -14,19 +14,24 @@ from datetime import UTC, datetime
 import polars as pl
 
 from analysis.causes.candidates.candidate import Candidate
+from analysis.causes.cost_effect import CostEffects
 from analysis.causes.explain import Explained, Explanation, Investigation
 from analysis.causes.facts import SceneFacts
 from analysis.causes.figures import known, steady
-from analysis.causes.prediction import Predictor
+from analysis.causes.goal import Goal
+from analysis.causes.prediction import Predictor, served_share
 from analysis.causes.rows import Rows
+from analysis.causes.scene import Scene
 from analysis.causes.segment import moves_together, within
 from analysis.causes.settings import CauseSettings
 from analysis.causes.stage import Rescue, rescue
 from analysis.causes.window import Episode, Interval
 from analysis.fleet import Fleet
+from analysis.metrics.catalog import BY_ID
+from analysis.metrics.metric import Better
 from analysis.result import Evidence, Finding, Prediction, Recommendation
 from analysis.rules.catalog import Catalog
-from analysis.rules.recommend import Advice, Advised, advise
+from analysis.rules.recommend import Advice, Advised, Effect, advise, ranked
 
 STAGE_WORDS = {
     "error": "failed requests",
@@ -117,9 +122,7 @@ def _finding(
         window=_instants(window, scene.rows),
         title=title,
         says=_says(explanation, entry, goal.judged.says),
-        recommendations=[
-            recommendation(item, explanation, catalog, predictor.predict(item.id, candidate)) for item in advice.advised
-        ],
+        recommendations=_recommendations(advice.advised, explanation, (goal, scene, catalog, predictor)),
         contraindicated=list(advice.contraindicated),
         untested=list(advice.untested),
         evidence=[
@@ -133,6 +136,38 @@ def _finding(
         incident=_incident(explanation, window, scene.rows),
         n_bad=bad.height,
     )
+
+
+def _recommendations(
+    advised: Sequence[Advised], explanation: Explanation, around: tuple[Goal, Scene, Catalog, Predictor]
+) -> list[Recommendation]:
+    """The advice, what helps most first."""
+    goal, scene, catalog, predictor = around
+    candidate = explanation.candidate
+    predicted = [predictor.predict(item.id, candidate) for item in advised]
+    effects = [
+        (item, _effect(found, goal, served_share(item.id, candidate)))
+        for item, (found, _) in zip(advised, predicted, strict=True)
+    ]
+    costs = CostEffects(scene)
+    return [
+        replace(
+            recommendation(advised[place], explanation, catalog, predicted[place]),
+            cost=costs.of(advised[place].id, candidate),
+        )
+        for place in ranked(effects)
+    ]
+
+
+def _effect(found: Prediction | None, goal: Goal, served: float) -> Effect | None:
+    if found is None:
+        return None
+    kept = found.attainment if found.attainment is not None else served
+    metric = BY_ID.get(goal.metric)
+    value = found.value
+    if value and metric is not None and metric.better is Better.HIGHER:
+        value = 1 / value
+    return Effect(kept, value)
 
 
 def recommendation(

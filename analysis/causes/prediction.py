@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from datetime import datetime
-from decimal import Decimal
 from functools import cached_property
 
 import polars as pl
@@ -22,13 +21,10 @@ import polars as pl
 from analysis.aggregates.statistics import quantile, quantile_interval, wilson
 from analysis.causes.candidates.candidate import Candidate
 from analysis.causes.explain import Explained
-from analysis.causes.figures import number
 from analysis.causes.goal import members
 from analysis.causes.scene import Scene
 from analysis.result import Prediction, WindowVerdict
 from ingest.schema import NS_PER_S
-
-PICO = 1_000_000_000_000
 
 MIN_WINDOWS = 2
 MIN_REQUESTS = 72  # below which a P95 has no upper bound
@@ -157,26 +153,15 @@ class Predictor:
         predicted, why_not = self._predicted(undone=undone, load=load)
         if predicted is None:
             return None, why_not
-        assumed = _assumption(identity, candidate)
-        cost = self._cost(identity, candidate)
-        return replace(predicted, ignores=f"{assumed}{predicted.ignores}", cost_change_usd=cost), None
-
-    def _cost(self, identity: str, candidate: Candidate) -> str | None:
-        """USD of the further replicas over the incident, by the price of the replica hours that were loaded."""
-        hours = self._scene.replica_hours
-        if identity != "scale_out" or hours is None or hours.height == 0 or hours["cost_usd"].null_count():
-            return None
-        keys = [name for name in ("model", "region") if name in self._scene.rows.dimensions]
-        pool = pl.concat_str([pl.col(name).fill_null("?") for name in keys], separator="|") if keys else pl.lit("all")
-        mine = hours.with_columns(pool=pool).filter(pl.col("pool").is_in(list(candidate.reach)))
-        up = number(mine["up_s"].sum())
-        if up <= 0:
-            return None
-        growth, missing = candidate.facts.get("arrivals_growth"), candidate.facts.get("replicas_missing")
-        further = missing if isinstance(missing, float) else (number(growth) - 1) * mine["replica"].n_unique()
-        pico_per_s = number(mine["cost_usd"].sum()) / up
-        pico = round(further * pico_per_s * self._scene.interval.length)
-        return f"{Decimal(pico) / PICO:.2f}"
+        served = served_share(identity, candidate)
+        if served < 1:
+            predicted = replace(
+                predicted,
+                attainment=_times(predicted.attainment, served),
+                low=_times(predicted.low, served),
+                high=_times(predicted.high, served),
+            )
+        return replace(predicted, ignores=f"{_assumption(identity, candidate)}{predicted.ignores}"), None
 
     def _predicted(self, *, undone: bool, load: float) -> tuple[Prediction | None, str | None]:
         basis = "back_to_normal" if undone else "remedy"
@@ -259,6 +244,16 @@ def _load_after(identity: str, candidate: Candidate) -> float | None:
         size = candidate.facts.get("replicas_of_pool")
         return size / (size - 1) if isinstance(size, float) and size > 1 else None
     return None
+
+
+def served_share(identity: str, candidate: Candidate | None) -> float:
+    """Part of the requests that a remedy serves: what it refuses counts as a failure."""
+    growth = candidate.facts.get("arrivals_growth") if candidate is not None else None
+    return 1 / growth if identity == "rate_limit" and isinstance(growth, float) and growth > 1 else 1.0
+
+
+def _times(share: float | None, part: float) -> float | None:
+    return None if share is None else share * part
 
 
 def _assumption(identity: str, candidate: Candidate) -> str:

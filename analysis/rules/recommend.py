@@ -2,11 +2,13 @@
 
 Input: facts, the columns that are absent, a catalog. Output: Advised (fired rules by recommendation, what speaks
 against others, what could not be tested).
-A recommendation is named once, by the rule with the lowest priority number that fires for it.
+A recommendation is named once, by the rule with the lowest priority number that fires for it. Which of them to follow
+first is decided by what each is predicted to do on this traffic (`ranked`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +17,8 @@ from analysis.rules.catalog import Catalog
 from analysis.rules.rule import Facts, Judged, Rule, judge_rule
 
 MOST = 5  # a long list is no advice
+ALIKE = 0.05  # of a value: windows differ by about this much for reasons that no prediction sees
+ALIKE_SHARE = 0.01  # of the requests
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Advice:
 
 
 def advise(facts: Facts, absent: frozenset[str], catalog: Catalog) -> Advice:
-    """Recommendations in the order to follow them, contra-indications and untested rules, each by id."""
+    """Recommendations by priority and effort, contra-indications and untested rules, each by id."""
     judged = [found for rule in catalog.rules if (found := judge_rule(rule, facts, absent)) is not None]
     fired = sorted((found for found in judged if found.state == "fires"), key=_order)
     against = _against(facts, judged, catalog)
@@ -47,10 +51,40 @@ def advise(facts: Facts, absent: frozenset[str], catalog: Catalog) -> Advice:
                 named.setdefault(identity, Advised(identity, found.rule, _warning(identity, found, facts, catalog)))
     untested = [Untested(found.rule.id, list(found.missing)) for found in judged if found.state == "untested"]
     return Advice(
-        tuple(named.values())[:MOST],
+        tuple(named.values()),
         tuple(Contraindication(identity, against[identity]) for identity in sorted(against)),
         tuple(untested),
     )
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a recommendation is predicted to do, as far as it decides the order.
+
+    kept: share of the objective's requests that are served and, where that is known, within the limit.
+    excess: value after it, so that less is better; None where only the share is known.
+    """
+
+    kept: float
+    excess: float | None
+
+
+def ranked(effects: Sequence[tuple[Advised, Effect | None]]) -> tuple[int, ...]:
+    """Places of the recommendations to give, best first, at most MOST.
+
+    By predicted effect, then by risk (a warning), effort and priority; what has no prediction comes after what has.
+    Effects that differ by less than a prediction can tell count as equal.
+    """
+    order = sorted(range(len(effects)), key=lambda place: (*_rank(*effects[place]), place))
+    return tuple(order[:MOST])
+
+
+def _rank(item: Advised, effect: Effect | None) -> tuple[bool, int, int, bool, int, int]:
+    after = (bool(item.warning), item.rule.effort, item.rule.priority)
+    if effect is None:
+        return (True, 0, 0, *after)
+    steps = round(math.log(effect.excess) / ALIKE) if effect.excess is not None and effect.excess > 0 else 0
+    return (False, -round(effect.kept / ALIKE_SHARE), steps, *after)
 
 
 def _order(found: Judged) -> tuple[int, int, str]:

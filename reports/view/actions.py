@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from analysis.result import AnalysisResult, Evidence, Finding, ObjectiveResult, Prediction, Recommendation
+from analysis.result import AnalysisResult, CostEffect, Evidence, Finding, ObjectiveResult, Prediction, Recommendation
 from reports import text as words
 from reports.text import Text
 from reports.view.blocks import (
@@ -129,6 +129,8 @@ def action_facts(advice: Advice, result: AnalysisResult, text: Text, told: set[s
     for engine, action in recommendation.actions.items():
         facts.append(Fact(text.say("Do, {engine}", engine=ENGINES.get(engine, engine)), (plain(action),)))
     facts.append(Fact(text.say("Predicted"), _predicted(advice, result, text)))
+    if recommendation.cost is not None:
+        facts.append(Fact(text.say("Effect on cost"), (plain(cost_words(recommendation.cost, text)),)))
     for label, says in (
         (text.say("Reported elsewhere"), recommendation.reported_effect),
         (text.say("Holds if"), recommendation.precondition),
@@ -181,6 +183,13 @@ def prediction_words(objective: ObjectiveResult | None, prediction: Prediction, 
     unit = objective.unit if objective is not None else ""
     before_value = worst.value if worst is not None else (objective.value if objective is not None else None)
     return f"{name} {words.figure(before_value, unit)} → {words.figure(prediction.value, unit)}"
+
+
+def cost_words(cost: CostEffect, text: Text) -> str:
+    """What a remedy would have done to the spend of the incident, or why that is not known."""
+    if cost.change_usd is None:
+        return text.say("Not known: {why}", why=cost.says)
+    return text.say("{usd} over the incident: {says}", usd=words.dollars(cost.change_usd), says=cost.says)
 
 
 def _finding_facts(finding: Finding, text: Text) -> tuple[Fact, ...]:
@@ -244,8 +253,6 @@ def _predicted(advice: Advice, result: AnalysisResult, text: Text) -> tuple[Rich
             Piece(f" {text.say('Left out: {what}.', what=first.ignores.rstrip('.'))}" if first.ignores else "", "note"),
         )
     )
-    if first.cost_change_usd is not None:
-        lines.append(plain(text.say("Cost of it: {usd}", usd=words.dollars(first.cost_change_usd))))
     return tuple(lines)
 
 

@@ -27,13 +27,14 @@ def scale_out(objective: str) -> r.Recommendation:
             "tensorrt_llm": "a further instance; no flag replaces one",
         },
         predicted=r.Prediction(
-            value, low, high, None, None, None, "back_to_normal", "slower decoding is left as it was", "16.67"
+            value, low, high, None, None, None, "back_to_normal", "slower decoding is left as it was"
         ),
         not_predicted=None,
         reported_effect="queue falls faster than load once use leaves 100 %; conditions differ",
         precondition="requests wait while replicas are missing",
         risk="idle cost: a spare replica is 5.00 USD per hour",
         verify="queue P95 of the pool per hour against its replicas",
+        cost=r.CostEffect("16.67", "2.0 further replicas, at the price of the replica hours."),
     )
 
 

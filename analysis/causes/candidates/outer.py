@@ -40,13 +40,16 @@ def slow_stage(scene: Scene, stage: str, settings: CauseSettings) -> Candidate |
     column = f"t_{stage}"
     keys = [name for name in STRATUM if name in scene.rows.dimensions]
     usual = scene.normal.group_by(keys).agg(usual=pl.col(column).mean()) if keys else None
-    rows = scene.inside.filter(pl.col(column).is_not_null())
+    rows = scene.inside
+    if rows[column].null_count() == rows.height:
+        return None
     if usual is not None:
         rows = rows.join(usual, on=keys, how="left", maintain_order="left", nulls_equal=True)
     else:
         rows = rows.with_columns(usual=pl.lit(scene.normal[column].mean()))
-    rows = rows.with_columns(excess=pl.col(column) - pl.col("usual").fill_null(0.0))
-    if rows.height == 0 or float(rows["excess"].sum()) <= 0:
+    # a request without the stage spends no time in it: where only one scenario has it, that scenario is the slice
+    rows = rows.with_columns(excess=(pl.col(column) - pl.col("usual").fill_null(0.0)).fill_null(0.0))
+    if float(rows["excess"].sum()) <= 0:
         return None
     dims = [name for name in SEARCHED if name in scene.rows.dimensions] + _promoted(scene)
     found = concise_slice(rows, dims, settings)

@@ -100,4 +100,6 @@ def test_scaling_out_says_what_it_assumes_and_what_it_costs() -> None:
     predicted = found.recommendations[0].predicted
     assert predicted is not None
     assert predicted.ignores.startswith("Assumes that the 2 missing replicas are replaced. ")
-    assert predicted.cost_change_usd == "4.00"  # 2 replicas x 24 minutes x 5 USD an hour
+    cost = found.recommendations[0].cost
+    assert cost is not None
+    assert cost.change_usd == "4.00"  # 2 replicas x 24 minutes x 5 USD an hour

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from analysis.rules.catalog import built_in
-from analysis.rules.recommend import MOST, Advice, advise
+from analysis.rules.recommend import MOST, Advice, Effect, advise, ranked
 from analysis.rules.rule import Fact
 
 QUEUE: dict[str, Fact] = {
@@ -26,7 +28,19 @@ def test_what_undoes_the_cause_comes_before_what_relieves_it() -> None:
 
 
 def test_no_list_is_long() -> None:
-    assert len(told().advised) <= MOST
+    assert ranked([(told().advised[0], None)] * (MOST + 2)) == tuple(range(MOST))
+
+
+def test_the_larger_effect_comes_first_and_priority_decides_only_between_equals() -> None:
+    scale, policy, limit, urgent = told().advised
+    effects = [(urgent, None), (limit, Effect(0.55, 1.0)), (policy, Effect(0.97, 1.9)), (scale, Effect(0.97, 1.2))]
+    assert [effects[place][0].id for place in ranked(effects)] == [
+        "scale_out", "autoscale_policy", "rate_limit", "priority_scheduling",
+    ]  # fmt: skip
+    alike = [(urgent, Effect(0.970, 1.20)), (scale, Effect(0.972, 1.21))]
+    assert [alike[place][0].id for place in ranked(alike)] == ["scale_out", "priority_scheduling"]
+    warned = replace(scale, warning="It costs availability.")
+    assert ranked([(warned, Effect(0.97, 1.2)), (urgent, Effect(0.97, 1.2))]) == (1, 0)
 
 
 def test_an_advice_in_conflict_is_withheld_and_told_with_its_reason() -> None:

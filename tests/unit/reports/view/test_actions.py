@@ -77,7 +77,9 @@ def test_an_action_in_full_tells_evidence_engines_prediction_and_check() -> None
         "chat.ttft 94.98 % → 99.6 % (99.5–99.6)",
         "Basis: the stage set back to its normal of the same hour and kind of request. "
         "Left out: slower decoding is left as it was.",
-        "Cost of it: 16.67 USD",
+    ]
+    assert found["Effect on cost"] == [
+        "16.67 USD over the incident: 2.0 further replicas, at the price of the replica hours."
     ]
     assert found["Reported elsewhere"] == [
         "queue falls faster than load once use leaves 100 %; conditions differ (KB-01)"

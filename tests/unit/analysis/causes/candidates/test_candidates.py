@@ -150,6 +150,11 @@ def test_it_is_seen_where_it_is_planted(name: str) -> None:
     assert [(found.id, found.segment) for found in detect(scene(plant))] == [(identity, segment)]
 
 
+def test_a_stage_that_only_one_scenario_has_sits_in_that_scenario() -> None:
+    rows = [row | ({} if row["scenario"] == "rag" else {"retrieval_ns": None}) for row in service(searching(10.0))]
+    assert [found.segment for found in of_retrieval(scene(rows=rows))] == [(("scenario", "rag"),)]
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_weak_form_of_it_is_not(name: str) -> None:
     detect, _, near, identity, _ = CASES[name]
