@@ -31,6 +31,7 @@ from analysis.aggregates.throughput import throughput
 from analysis.aggregates.verdicts import last_instant
 from analysis.aggregates.windows import Span, span_of
 from analysis.causes.diagnose import diagnose
+from analysis.causes.follow_up import Earlier, Present, follow_up
 from analysis.describe import definitions, provenance, selection_record, summary, title_of
 from analysis.dimensions import grouped, matches
 from analysis.fleet import Fleet
@@ -47,6 +48,7 @@ from ingest.store.database import Store
 
 MOST_COST_ROWS = 10_000  # of a table in the result: 3 MB of JSON; the command costs has them all
 UPLOADS_WITH_REJECTS = 20  # of which the first rejected rows are shown
+WORKED_OUT = "worked out from its requests"  # earlier findings without a stored report
 NOT_READ = ("attributes",)  # long texts that no figure needs
 
 
@@ -71,6 +73,7 @@ def analyze(
     fleet: Fleet | None = None,
     catalog: Catalog | None = None,
     baseline: tuple[Store, Selection] | None = None,
+    reported: tuple[str, AnalysisResult] | None = None,
     now: datetime,
     command: str | None = None,
 ) -> AnalysisResult:
@@ -84,6 +87,8 @@ def analyze(
         fleet: capacity of self-hosted models, if a file was given.
         catalog: rules that advise; the built-in ones if not given.
         baseline: what it is compared with, in this store or another.
+        reported: id and result of a stored report of the baseline, whose recommendations are followed up; without one
+            they are worked out from its requests.
         now: the instant that the result bears.
         command: what the reader typed, for the footer.
     """
@@ -106,6 +111,19 @@ def analyze(
         grade=quality.grade,
     )
     past = history(store, selection, objectives)
+    before = None
+    if reported is not None:
+        before = Earlier(
+            reported[1].selection.title,
+            f"report {reported[0]}",
+            reported[1].objectives,
+            reported[1].findings,
+            None if other is None else other.frame,
+        )
+    elif other is not None and baseline is not None:
+        then = judgement(baseline[0], other, objectives, fleet, catalog=catalog)
+        before = Earlier(title_of(other.selection), WORKED_OUT, *then, other.frame)
+    present = Present(frame, judged, objectives.items, findings, side.replica_hours, catalog or built_in(), fleet)
     return AnalysisResult(
         result_version=RESULT_VERSION,
         selection=selection_record(selection, span, None if other is None else other.selection),
@@ -148,6 +166,7 @@ def analyze(
         ),
         notes=_notes(side),
         compatible=compatible_figures(frame, defining),
+        follow_up=None if before is None else follow_up(before, present),
     )
 
 

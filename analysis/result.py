@@ -638,6 +638,39 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class RecommendationCheck:
+    """One recommendation of an earlier selection against what happened."""
+
+    objective: str
+    recommendation: str
+    entry: str | None
+    title: str
+    stage: str
+    segment: dict[str, str]
+    window: tuple[str, str] | None  # of the earlier finding
+    predicted: Prediction | None
+    then_attainment: float | None  # of the objective's worst window then
+    then_value: float | None
+    now_verdict: str | None  # of the objective; None: it is no longer judged
+    now_window: tuple[str, str] | None  # its worst window if it is broken again, else the same place in the week
+    now_attainment: float | None
+    now_value: float | None
+    outcome: str  # inside, better or worse than the predicted interval; unknown
+    evidence_holds: bool | None  # whether the evidence of the rule still holds; None: cannot be judged
+    followed: str  # followed, not_followed, unknown
+    says: str
+
+
+@dataclass(frozen=True)
+class FollowUp:
+    """What became of the recommendations of the selection before."""
+
+    title: str  # of that selection
+    source: str  # the stored report, or that it was worked out from the requests
+    checks: list[RecommendationCheck]
+
+
+@dataclass(frozen=True)
 class CostRow:
     by: dict[str, str | None]
     requests: int
@@ -844,6 +877,7 @@ class AnalysisResult:
     provenance: Provenance
     notes: list[str] = field(default_factory=list)
     compatible: list[CompatibleFigure] = field(default_factory=list)
+    follow_up: FollowUp | None = None  # None: nothing earlier to follow up
 
 
 @dataclass(frozen=True)

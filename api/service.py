@@ -22,6 +22,7 @@ from analysis.aggregates.metered import metered
 from analysis.analyze import Measured, analyze, judgement, measured
 from analysis.breakdown import Breakdown, breakdown
 from analysis.describe import selection_record
+from analysis.dimensions import grouped
 from analysis.fleet import Fleet, read_fleet
 from analysis.objectives import Objectives, default_objectives, load_objectives, read_objectives
 from analysis.pricebook import PriceBook
@@ -35,7 +36,7 @@ from api.keeper import Keeper
 from api.question import Books, Question, check_dimensions, check_text
 from ingest.bills import Bill
 from ingest.errors import ConfigError, NotFound, StateError
-from ingest.selection import DIMENSIONS, Selection, to_ns
+from ingest.selection import DIMENSIONS, Selection, to_iso, to_ns
 from ingest.store import lists
 from ingest.store.database import Store
 from reports.render import render
@@ -44,6 +45,7 @@ from reports.writers.focus_rows import FocusOptions
 
 T = TypeVar("T")
 
+MOST_REPORTS = 200  # that are looked through for the one before
 KEPT_RESULTS = 32
 KEPT_SIDES = 4
 KEPT_JUDGEMENTS = 32
@@ -183,7 +185,7 @@ class Service:
         if baseline is not None:
             return self._compute(question, baseline)
         make = lambda: self._compute(question, self._before(question))  # noqa: E731 - called once, below
-        return self._results.get(self._key(question), self._live, make)
+        return self._results.get(self._result_key(question), self._live, make)
 
     def judgement(self, question: Question) -> Judgement:
         """Verdicts and findings of a question: out of the whole result if that is kept, else worked out without the rest.
@@ -193,7 +195,7 @@ class Service:
         """
         question = self._checked(question)
         key = self._key(question)
-        if (result := self._results.find(key, self._live)) is not None:
+        if (result := self._results.find(self._result_key(question), self._live)) is not None:
             return Judgement(result.selection, tuple(result.objectives), tuple(result.findings))
         return self._judgements.get(key, self._live, lambda: self._judge(question))
 
@@ -326,6 +328,7 @@ class Service:
             fleet=fleet,
             catalog=self.catalog(question.books),
             baseline=baseline,
+            reported=self._reported(baseline),
             now=self._now(),
             command=question.command,
         )
@@ -337,6 +340,28 @@ class Service:
     def _before(self, question: Question) -> tuple[Store, Selection] | None:
         before = question.selection_before(self.timezone(question))
         return (self.store, before) if before is not None and lists.span(self.store, before) else None
+
+    def _result_key(self, question: Question) -> str:
+        """Everything that a whole result depends on: a new report of the week before is followed up anew."""
+        before = self._before(question)
+        return f"{self._key(question)} {self._report_of(before[1]) if before is not None else None}"
+
+    def _reported(self, baseline: tuple[Store, Selection] | None) -> tuple[str, AnalysisResult] | None:
+        """The newest stored report of what a question is compared with."""
+        if baseline is None or baseline[0] is not self.store:
+            return None
+        report_id = self._report_of(baseline[1])
+        return (report_id, self.report(report_id)) if report_id is not None else None
+
+    def _report_of(self, selection: Selection) -> str | None:
+        """Id of the newest stored report of a selection."""
+        ends = [to_iso(ns) if ns is not None else None for ns in (selection.start_ns, selection.end_ns)]
+        where = {name: list(values) for name, values in grouped(selection.where)}
+        for row in lists.reports_page(self.store, None, MOST_REPORTS).iter_rows(named=True):
+            told = json.loads(row["selection"])
+            if [told["start"], told["end"]] == ends and told["where"] == where:
+                return str(row["report_id"])
+        return None
 
     def _key(self, question: Question) -> str:
         """Everything a result depends on but the live rows."""

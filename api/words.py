@@ -14,7 +14,8 @@ from ingest.errors import REJECT_REASONS
 from ingest.receipts import Inspection, Receipt
 from reports import text
 from reports.text import Text
-from reports.view.labels import has_price, is_spent, objective_rule
+from reports.view.follow_up import check_words, heading
+from reports.view.labels import has_price, is_spent, objective_rule, text_for
 
 WIDTH = 80
 LABEL = 12
@@ -230,6 +231,18 @@ def inspection_lines(inspection: Inspection) -> list[str]:
         lines.extend(_wrapped(", ".join(part), "  in some rows: ", "    ") if part else [])
         absent = [name for name in WANTED if name not in inspection.filled]
         lines.extend(_wrapped(", ".join(absent), "  lacks: ", "    ") if absent else [])
+    return lines
+
+
+def follow_up_lines(result: AnalysisResult, objective: str | None = None) -> list[str]:
+    """What became of earlier recommendations, of one objective or all; none where nothing had been advised."""
+    told, said = result.follow_up, text_for(result, "en")
+    checks = [c for c in told.checks if objective in (None, c.objective)] if told is not None else []
+    if told is None or not checks:
+        return []
+    lines = ["", heading(told, said)]
+    for check in checks:
+        lines += _wrapped(f"{check.title}: {check_words(check, result, said)}", "  ", "    ")
     return lines
 
 

@@ -55,7 +55,7 @@ def diagnose(
     broken = [result for result in judged if result.verdict in ("breached", "endangered")]
     if not broken or frame.height == 0:
         return ()
-    rows = prepare(main_stretch(_with_flags(frame, broken, objectives), settings))
+    rows = prepare(main_stretch(with_flags(frame, broken, objectives), settings))
     if rows.frame.height == 0:
         return ()
     end_s = (rows.end_ns - rows.start_ns) / NS_PER_S
@@ -71,7 +71,7 @@ def diagnose(
     def earlier() -> Rows | None:
         before = None if baseline is None else baseline()
         return (
-            aligned(prepare(_with_flags(before, broken, objectives)), rows)
+            aligned(prepare(with_flags(before, broken, objectives)), rows)
             if before is not None and before.height
             else None
         )
@@ -97,9 +97,7 @@ def _is_calm(rows: Rows, goal: Goal, frame: pl.DataFrame) -> bool:
     return goal.tolerated is None or share <= goal.tolerated
 
 
-def _with_flags(
-    frame: pl.DataFrame, broken: Sequence[ObjectiveResult], objectives: Sequence[Objective]
-) -> pl.DataFrame:
+def with_flags(frame: pl.DataFrame, broken: Sequence[ObjectiveResult], objectives: Sequence[Objective]) -> pl.DataFrame:
     """The frame with `in:<id>`, and with `bad:<id>` (null where not judged) for targets and for limits that are no
     single number."""
     by_id = {objective.id: objective for objective in objectives}

@@ -118,27 +118,26 @@ class Goal:
 
 def goals_of(judged: Sequence[ObjectiveResult], start_ns: int, end_s: float) -> tuple[Goal, ...]:
     """Goals of all breached and endangered objectives that rest on requests, in the order given."""
-    found = []
-    for result in judged:
-        if result.verdict not in ("breached", "endangered"):
-            continue
-        metric, threshold = leading_limit(result)
-        found.append(
-            Goal(
-                id=result.id,
-                metric=metric,
-                kind=KINDS.get(metric, "latency"),
-                where=tuple(sorted((name, tuple(values)) for name, values in result.where.items())),
-                statistic=result.statistic,
-                target=result.target,
-                threshold=threshold if isinstance(threshold, (int, float)) else None,
-                per=result.per,
-                parts=PARTS.get(metric, (metric,) if metric in STAGES else STAGES),
-                windows=_windows(result, start_ns, end_s),
-                judged=result,
-            )
-        )
-    return tuple(found)
+    broken = [result for result in judged if result.verdict in ("breached", "endangered")]
+    return tuple(goal_of(result, start_ns, end_s) for result in broken)
+
+
+def goal_of(result: ObjectiveResult, start_ns: int, end_s: float) -> Goal:
+    """The goal of one objective, kept or not."""
+    metric, threshold = leading_limit(result)
+    return Goal(
+        id=result.id,
+        metric=metric,
+        kind=KINDS.get(metric, "latency"),
+        where=tuple(sorted((name, tuple(values)) for name, values in result.where.items())),
+        statistic=result.statistic,
+        target=result.target,
+        threshold=threshold if isinstance(threshold, (int, float)) else None,
+        per=result.per,
+        parts=PARTS.get(metric, (metric,) if metric in STAGES else STAGES),
+        windows=_windows(result, start_ns, end_s),
+        judged=result,
+    )
 
 
 def leading_limit(result: ObjectiveResult) -> tuple[str, float | str | None]:

@@ -16,7 +16,7 @@ from api.commands.desk import open_desk, question_of
 from api.commands.options import Judging, with_options
 from api.commands.report import write
 from api.problems import EXIT_BREACHED
-from api.words import diagnosis_lines, head_lines, quiet_lines
+from api.words import diagnosis_lines, follow_up_lines, head_lines, quiet_lines
 from ingest.errors import ConfigError
 
 BROKEN = ("breached", "endangered")
@@ -69,4 +69,5 @@ def diagnosis(result: AnalysisResult, objective: str | None) -> list[str]:
     told: dict[str, str] = {}
     for row in shown:
         lines += ["", *diagnosis_lines(result, row, told)]
-    return [*lines, "", *quiet_lines([row for row in result.objectives if row not in shown])]
+    lines += ["", *quiet_lines([row for row in result.objectives if row not in shown])]
+    return [*lines, *follow_up_lines(result, objective)]

@@ -26,6 +26,7 @@ FIGURES: tuple[tuple[str, tuple[str, ...], str], ...] = (  # route, keys of the 
     ("cache", ("cache",), "Input read from prompt caches"),
     ("load", ("load",), "Concurrency, replicas, batches, hours"),
     ("comparison", ("comparison",), "This selection against the one before"),
+    ("follow-up", ("follow_up",), "What became of the recommendations of the selection before"),
 )
 
 

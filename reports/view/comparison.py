@@ -27,6 +27,7 @@ from reports.view.blocks import (
     row,
     text_cell,
 )
+from reports.view.follow_up import follow_up_blocks
 from reports.view.labels import baseline_name, change_words, period_name, statistic_words
 
 MAX_STRATA = 12
@@ -58,7 +59,7 @@ def comparison_part(result: AnalysisResult, text: Text) -> Part:
         )
         if comparison is not None and comparison.note:
             says = comparison.note
-        return Part("p9", title, rail, "", (Message(plain(says)),))
+        return Part("p9", title, rail, "", (Message(plain(says)), *follow_up_blocks(result, text)))
     before, after = baseline_name(text, result), period_name(text, result)
     table = Table(
         name=text.say("{before} against {after}", before=before, after=after),
@@ -77,7 +78,7 @@ def comparison_part(result: AnalysisResult, text: Text) -> Part:
         rows=tuple(_row(change, text) for change in _in_front(comparison.changes)),
         cards=True,
     )
-    blocks: list[Block] = [Panel("", (table,))]
+    blocks: list[Block] = [*follow_up_blocks(result, text), Panel("", (table,))]
     if len(table.rows) < len(comparison.changes):
         whole = replace(table, rows=tuple(_row(change, text) for change in comparison.changes), cards=False)
         blocks.append(

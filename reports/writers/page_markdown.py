@@ -15,6 +15,7 @@ from reports.text import Text, metric_name
 from reports.view import actions, verdict
 from reports.view.blocks import Rich
 from reports.view.distributions import streaming_word
+from reports.view.follow_up import check_words, heading
 from reports.view.labels import badge, has_price, objective_label, text_for
 from reports.view.objectives import attained_words, ordered
 
@@ -40,6 +41,7 @@ def page_markdown(result: AnalysisResult, lang: str = "en") -> bytes:
         "",
         *_actions(result, text),
         "",
+        *_follow_up(result, text),
         *_objectives(result, text),
         *_latency(result, text),
         *_costs(result, text),
@@ -98,6 +100,20 @@ def _actions(result: AnalysisResult, text: Text) -> list[str]:
             f"{number}. **{_safe(title)}** ({_safe(card.id)}, {_safe(card.confidence)}). {_safe(card.says)} {_safe(card.lift)}"
         )
     return lines
+
+
+def _follow_up(result: AnalysisResult, text: Text) -> list[str]:
+    """What the recommendations of the selection before did, one line each."""
+    told = result.follow_up
+    if told is None or not told.checks:
+        return []
+    lines = [
+        f"- **{_safe(check.title)}** ({_safe(check.recommendation)}). {_safe(check_words(check, result, text))}"
+        for check in told.checks[:TOP]
+    ]
+    if len(told.checks) > TOP:
+        lines.append(f"- {_safe(text.say('{n} more', n=words.count(len(told.checks) - TOP)))}")
+    return [f"## {_safe(heading(told, text))}", "", *lines, ""]
 
 
 def _objectives(result: AnalysisResult, text: Text) -> list[str]:

@@ -51,6 +51,7 @@ def service(tmp_path: Path) -> Iterator[TestClient]:
         "cache",
         "load",
         "comparison",
+        "follow-up",
         "objectives",
         "result",
     ],

@@ -15,8 +15,11 @@ from ingest.load import load
 from ingest.receipts import LoadOptions
 from ingest.store.database import Store, StoreSettings
 from reports.render import render
+from tests.support.builders import frame
 from tests.support.results import week
 from tests.support.server import request_rows
+from tests.support.service import Row, in_fault
+from tests.support.service import service as rows_of
 
 NOW = datetime(2026, 3, 9, 6, tzinfo=UTC)
 OBJECTIVES = """
@@ -87,6 +90,47 @@ def test_reports_of_one_selection_are_counted(service: Service) -> None:
 def test_a_week_is_compared_with_the_one_before_only_where_there_is_one(service: Service) -> None:
     assert service.analyze(Question(week="2026-W10")).comparison is None
     assert service.analyze(Question(week="2026-W11")).comparison is not None
+
+
+WEEK_NS = 7 * 86_400 * 10**9
+TIMES = ("started_ns", "ended_ns", "first_output_ns", "last_output_ns")
+SLOW_QUEUE = """
+objectives:
+  - {id: ttft, metric: ttft, statistic: p95, threshold: 1600ms, window: 15m, min_requests: 60}
+"""
+
+
+def missing(row: Row, minute: float) -> None:
+    if in_fault(minute) and (row["model"], row["region"]) == ("large", "east"):
+        row |= {"replica": "large-east-2", "deployment_version": "v2", "queue_ms": row["queue_ms"] + 3000 * row["wait"]}
+
+
+def test_a_week_follows_up_what_the_report_before_it_advised(tmp_path: Path) -> None:
+    (tmp_path / "objectives.yaml").write_text(SLOW_QUEUE)
+    later = [
+        row
+        | {name: row[name] + WEEK_NS for name in TIMES if row.get(name) is not None}
+        | {"request_key": f"{row['request_key']}-later"}
+        for row in rows_of(seed=8)
+    ]
+    with Store.open(settings=StoreSettings((tmp_path,))) as store:
+        for rows in (rows_of(missing), later):
+            store.append("requests", frame(rows).drop("cost_pico"))
+        service = Service(store, Books(objectives=tmp_path / "objectives.yaml"), now=lambda: NOW)
+        alone = service.analyze(Question(week="2026-W11")).follow_up
+        service.make_report(Question(week="2026-W10"))
+        after = service.analyze(Question(week="2026-W11")).follow_up
+        service.make_report(Question(week="2026-W11"))
+        kept = service.report("2026-W11-r1").follow_up
+        first = service.analyze(Question(week="2026-W10")).follow_up
+    assert alone is not None
+    assert after is not None
+    assert (alone.source, after.source) == ("worked out from its requests", "report 2026-W10-r1")
+    assert (alone.checks, first, kept) == (after.checks, None, after)
+    (check,) = [c for c in after.checks if c.recommendation == "scale_out"]
+    assert (check.followed, check.evidence_holds, check.now_verdict, check.outcome) == (
+        "followed", False, "met", "inside",
+    )  # fmt: skip
 
 
 def test_a_result_survives_its_json() -> None:
