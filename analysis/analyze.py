@@ -38,9 +38,19 @@ from analysis.fleet import Fleet
 from analysis.history import columns_for, history, without_prices
 from analysis.ledger import Ledger, keep_ledger
 from analysis.metrics.measure import measure
-from analysis.objectives import Objectives
+from analysis.objectives import Objective, Objectives
 from analysis.pricebook import PriceBook
-from analysis.result import RESULT_VERSION, AnalysisResult, Comparison, DataQuality, Finding, ObjectiveResult
+from analysis.result import (
+    RESULT_VERSION,
+    AnalysisResult,
+    Comparison,
+    DataQuality,
+    Finding,
+    ObjectiveResult,
+    RolledFigures,
+)
+from analysis.rollups.figures import rolled_figures
+from analysis.rollups.verdicts import rolled_verdicts
 from analysis.rules.catalog import Catalog, built_in
 from ingest.schema import NS_PER_S, REQUESTS
 from ingest.selection import DERIVED_DIMENSIONS, Selection
@@ -124,6 +134,7 @@ def analyze(
         then = judgement(baseline[0], other, objectives, fleet, catalog=catalog)
         before = Earlier(title_of(other.selection), WORKED_OUT, *then, other.frame)
     present = Present(frame, judged, objectives.items, findings, side.replica_hours, catalog or built_in(), fleet)
+    rolled = rolled_figures(store, selection, frame, side.ledger, judged=judged, objectives=objectives)
     return AnalysisResult(
         result_version=RESULT_VERSION,
         selection=selection_record(selection, span, None if other is None else other.selection),
@@ -164,7 +175,8 @@ def analyze(
             rules=(catalog or built_in()).source,
             command=command,
         ),
-        notes=_notes(side),
+        notes=_notes(side, rolled),
+        rolled=rolled,
         compatible=compatible_figures(frame, defining),
         follow_up=None if before is None else follow_up(before, present),
     )
@@ -196,6 +208,7 @@ def judgement(
         replica_hours=side.hours,
         fleet=fleet,
         earlier=earlier_requests(store, side.selection, objectives, last_instant(side.frame)),
+        kept=kept_counts(store, side.selection, objectives, last_instant(side.frame)),
     )
     if (grade or grade_of(side.frame, _uploads_behind(store, side))) == "D":
         judged = tuple(withheld(result) for result in judged)
@@ -250,6 +263,17 @@ def earlier_requests(
     return frame.filter(matches(derived)) if derived else frame
 
 
+def kept_counts(
+    store: Store, selection: Selection, objectives: Objectives, until: int | None
+) -> Callable[[Objective], pl.DataFrame] | None:
+    """Counts of requests that are gone, as far back as the longest period of an objective; None if none is told."""
+    periods = [item.period_s for item in objectives.items if item.period_s is not None]
+    if until is None or not periods:
+        return None
+    found = rolled_verdicts(store, selection.within(until - max(periods) * NS_PER_S, until + 1), objectives)
+    return None if found is None else found.cells
+
+
 def _with_cost_steps(comparison: Comparison, side: Measured, other: Measured) -> Comparison:
     return replace(comparison, cost_steps=cost_steps(other.frame, side.frame))
 
@@ -289,10 +313,15 @@ def _uploads_behind(store: Store, side: Measured) -> pl.DataFrame:
     return uploads.filter(pl.col("upload_id").is_in(side.frame.get_column("upload_id").unique().to_list()))
 
 
-def _notes(side: Measured) -> list[str]:
+def _notes(side: Measured, rolled: RolledFigures | None) -> list[str]:
     notes: list[str] = []
+    if rolled is not None:
+        notes.append(
+            f"Rows of {rolled.start} to {rolled.end} were dropped by retention: {rolled.requests_dropped:,} requests are "
+            "told by their roll-ups alone. Findings and all figures that are not named as rolled up lack them."
+        )
     if side.frame.is_empty():
-        notes.append("No request lies in this selection.")
+        notes.append("No request lies in this selection." if rolled is None else "No row of this selection stands.")
     elif side.span.seconds is None:
         notes.append("No request has a clock, so there are no rates, windows or series.")
     elif side.selection.start_ns is None or side.selection.end_ns is None:

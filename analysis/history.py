@@ -3,6 +3,8 @@
 Input: the store, a selection that is an ISO week, the objectives. Output: WeekVerdict records per objective, oldest
 first; weeks without requests are left out. The earlier weeks are judged anew by the objectives of today, so a changed
 limit does not look like a changed service. Objectives on cost and capacity have no history: prices are not read.
+Of days whose rows were dropped the counts are added to those of rows that stand, exactly; where a day was counted by
+another definition, or a window is no multiple of an hour, the week's verdict is unknown.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from analysis.metrics.measure import measure
 from analysis.metrics.metric import Kind
 from analysis.objectives import Objective, Objectives
 from analysis.result import WeekVerdict
+from analysis.rollups.trend import with_rolled
+from analysis.rollups.verdicts import rolled_verdicts
 from ingest.schema import REQUESTS
 from ingest.selection import DERIVED_DIMENSIONS, Selection, to_datetime, to_ns, zone_of
 from ingest.store.database import Store
@@ -49,10 +53,12 @@ def history(store: Store, selection: Selection, objectives: Objectives) -> dict[
     if not weeks or not items:
         return {}
     arrivals = store.requests(selection.within(weeks[0].start_ns, weeks[-1].end_ns), ["started_ns"])
-    weeks = _within_reach(weeks, arrivals.get_column("started_ns"))
+    told = replace(objectives, items=items)
+    kept = rolled_verdicts(store, selection.within(weeks[0].start_ns, weeks[-1].end_ns), told)
+    since = None if kept is None else kept.days[0].start_ns
+    weeks = _within_reach(weeks, arrivals.get_column("started_ns"), since)
     if not weeks:
         return {}
-    told = replace(objectives, items=items)
     rows = store.requests(selection.within(weeks[0].start_ns, weeks[-1].end_ns), columns_for(items))
     frame = measure(rows, objectives.settings)
     derived = grouped(pair for pair in selection.where if pair[0] in DERIVED_DIMENSIONS)
@@ -60,10 +66,14 @@ def history(store: Store, selection: Selection, objectives: Objectives) -> dict[
     found: dict[str, list[WeekVerdict]] = {item.id: [] for item in items}
     for week in weeks:
         part = frame.filter(pl.col("started_ns").is_between(week.start_ns, week.end_ns, closed="left"))
-        if part.is_empty():
+        days = [] if kept is None else [d for d in kept.days if d.start_ns < week.end_ns and d.end_ns > week.start_ns]
+        if part.is_empty() and not days:
             continue
-        for one in judge(part, told, start_ns=week.start_ns, end_ns=week.end_ns):
-            found[one.id].append(WeekVerdict(week.name, one.verdict, one.good, one.bad, one.attainment, one.value))
+        for item, one in zip(items, judge(part, told, start_ns=week.start_ns, end_ns=week.end_ns), strict=True):
+            told_now = WeekVerdict(week.name, one.verdict, one.good, one.bad, one.attainment, one.value)
+            if kept is not None and days:
+                told_now = with_rolled(told_now, item, one.windows, kept.cells(item), (week.start_ns, week.end_ns))
+            found[one.id].append(told_now)
     return found
 
 
@@ -99,8 +109,8 @@ def weeks_before(selection: Selection) -> list[Week]:
     return [Week(*parts) for parts in zip(names[:-1], edges[:-1], edges[1:], strict=True)]
 
 
-def _within_reach(weeks: list[Week], arrivals: pl.Series) -> list[Week]:
-    """The latest weeks whose requests together are not too many to read, from the first that has any."""
+def _within_reach(weeks: list[Week], arrivals: pl.Series, rolled_since: int | None) -> list[Week]:
+    """The latest weeks whose requests together are not too many to read, from the first that has or had any."""
     kept: list[Week] = []
     total = 0
     for week in reversed(weeks):
@@ -109,6 +119,8 @@ def _within_reach(weeks: list[Week], arrivals: pl.Series) -> list[Week]:
         if total > MOST_REQUESTS:
             break
         kept.insert(0, week)
-    while kept and not arrivals.is_between(kept[0].start_ns, kept[0].end_ns, closed="left").any():
+    first = arrivals.min()
+    starts = [at for at in (first, rolled_since) if isinstance(at, int)]
+    while kept and (not starts or min(starts) >= kept[0].end_ns):
         kept.pop(0)
     return kept

@@ -208,7 +208,11 @@ class BurnRate:
 
 @dataclass(frozen=True)
 class WeekVerdict:
-    """How an objective stood in an earlier week, judged by the objectives of today."""
+    """How an objective stood in an earlier week, judged by the objectives of today.
+
+    Counts and attainment are exact, also where requests are gone (`rolled`); the value of a percentile or a ratio is
+    then not told, and the verdict is unknown where counts cannot give it.
+    """
 
     week: str
     verdict: str
@@ -216,6 +220,7 @@ class WeekVerdict:
     bad: int
     attainment: float | None
     value: float | None
+    rolled: int = 0  # good and bad that are gone and told from roll-ups
 
 
 @dataclass(frozen=True)
@@ -280,6 +285,8 @@ class ObjectiveResult:
     period_bad: int | None = None
     period_budget_spent: float | None = None
     period_start: str | None = None  # from when on requests were there to count
+    period_rolled: int | None = None  # good and bad of the period that are gone and told from roll-ups, exactly
+    period_days: list[BurnPoint] = field(default_factory=list)  # good and bad of the period per day of UTC
     history: list[WeekVerdict] = field(default_factory=list)  # up to seven weeks before a week, oldest first
 
 
@@ -856,6 +863,56 @@ class Provenance:
 
 
 @dataclass(frozen=True)
+class RolledDistribution:
+    """Percentiles over requests with status ok, those that are gone included: by rank, within 1 % of the value."""
+
+    metric: str
+    title: str
+    unit: str
+    streaming: bool | str | None  # true, false, null (not known) or "all"
+    n: int
+    p50: float | None
+    p95: float | None
+    p99: float | None
+
+
+@dataclass(frozen=True)
+class RolledObjective:
+    """Counts over the whole range, requests that are gone included: exact."""
+
+    id: str
+    good: int
+    bad: int
+    unknown: int
+    excluded: int
+    attainment: float | None
+    rolled: int  # good and bad among them that are gone
+    note: str | None
+
+
+@dataclass(frozen=True)
+class RolledFigures:
+    """A selection that has days whose rows were dropped: what roll-ups and standing rows say together.
+
+    `basis` tells of each figure whether it is exact or within 1 %. All other parts of the result are about the rows
+    that stand; findings need them.
+    """
+
+    start: str  # of the dropped days
+    end: str
+    days: int
+    requests_dropped: int
+    requests: int | None  # all of the selection; null where a filter asks for what was not kept
+    by_status: dict[str, int]
+    latency: list[RolledDistribution]
+    objectives: list[RolledObjective]
+    cost_usd: str | None
+    unpriced_requests: int | None
+    basis: dict[str, str]
+    notes: list[str]
+
+
+@dataclass(frozen=True)
 class AnalysisResult:
     result_version: int
     selection: SelectionRecord
@@ -878,6 +935,7 @@ class AnalysisResult:
     notes: list[str] = field(default_factory=list)
     compatible: list[CompatibleFigure] = field(default_factory=list)
     follow_up: FollowUp | None = None  # None: nothing earlier to follow up
+    rolled: RolledFigures | None = None  # where days of the selection were dropped by retention
 
 
 @dataclass(frozen=True)

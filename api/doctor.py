@@ -23,7 +23,7 @@ from api.pdf import BROWSERS
 from api.settings import GIB, LOOPBACK, Settings
 from api.sockets import listen, place
 from ingest.errors import ServiceError, StateError, StoreHeld
-from ingest.selection import zone_of
+from ingest.selection import to_iso, zone_of
 from ingest.store import lists
 from ingest.store.database import Store
 
@@ -51,6 +51,7 @@ def examine(settings: Settings) -> list[Check]:
         ("rules", _rules),
         ("time zones", _zones),
         ("store", _store),
+        ("retention", _retention),
         ("spool", _spool),
         ("disk", _disk),
         ("memory", _memory),
@@ -108,6 +109,21 @@ def _store(settings: Settings) -> tuple[State, str]:
         return "note", error.message
     size = settings.store.stat().st_size / 1e6
     return "good", f"{settings.store}: {size:,.1f} MB, {rows['requests']:,} requests of {rows['uploads']:,} uploads"
+
+
+def _retention(settings: Settings) -> tuple[State, str]:
+    kept = "rows are kept for ever" if settings.retention is None else f"rows are kept for {settings.retention}"
+    if not settings.store.exists():
+        return "good", kept
+    try:
+        with Store.open(settings.store) as store:
+            told = lists.rolled(store)
+    except StoreHeld:
+        return "good", kept
+    if told["start_ns"] is None or told["end_ns"] is None:
+        return "good", f"{kept}; no day is rolled up"
+    days = f"{to_iso(told['start_ns'])} to {to_iso(told['end_ns'])}"
+    return "good", f"{kept}; {days} is rolled up: {told['requests']:,} requests in {told['rows']:,} rows"
 
 
 def _spool(settings: Settings) -> tuple[State, str]:

@@ -14,12 +14,14 @@ from pathlib import Path
 import structlog
 from fastapi import Request
 
+from api import retention as retaining
 from api import schedules as scheduling
 from api import uploads
 from api.delivery import deliver
 from api.jobs import Job, Jobs, Work
 from api.question import Books, Question
 from api.receiver import Receiver
+from api.retention import Retention
 from api.schedules import Schedules
 from api.service import Service
 from api.settings import Settings
@@ -48,6 +50,7 @@ class House:
     telemetry: Telemetry
     schedules: Schedules
     warmer: Warmer
+    retention: Retention
 
     def start(self) -> None:
         """Begin to work; what an earlier process left is taken up."""
@@ -55,6 +58,7 @@ class House:
         self.jobs.start()
         self.schedules.start()
         self.warmer.start()
+        self.retention.start()
         if lists.counts(self.store)["requests"]:
             self.warmer.poke()
 
@@ -62,6 +66,7 @@ class House:
         """End; what was acknowledged is in the store when this returns."""
         structlog.get_logger("house").info("closing")
         self.schedules.close()
+        self.retention.close()
         self.jobs.close()
         self.warmer.close()
         self.receiver.close()
@@ -116,14 +121,16 @@ def _build(settings: Settings, store: Store, telemetry: Telemetry, folder: Path)
         batch_seconds=settings.batch_seconds,
         changed=service.grew,
     )
+    retention = Retention(service, lambda: jobs, settings, changed=changed)
     works: dict[str, Work] = {
         uploads.KIND: taken.work,
+        retaining.KIND: retention.work,
         scheduling.KIND: lambda job: _report(service, schedules, settings, job),
     }
     jobs: Jobs = Jobs(store, works)
     schedules: Schedules = Schedules(folder / "schedules.json", jobs)
     _watch(telemetry, jobs, spool)
-    return House(settings, store, service, jobs, taken, receiver, telemetry, schedules, warmer)
+    return House(settings, store, service, jobs, taken, receiver, telemetry, schedules, warmer, retention)
 
 
 def _adopted(path: Path) -> Path | None:

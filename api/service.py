@@ -29,6 +29,7 @@ from analysis.pricebook import PriceBook
 from analysis.prices import default_prices, read_prices
 from analysis.reconcile import reconcile
 from analysis.result import AnalysisResult, Costs, Finding, ObjectiveResult, Reconciliation, SelectionRecord
+from analysis.rollups.charges import refuse_months, rolled_charges
 from analysis.rules.catalog import Catalog, built_in
 from analysis.rules.own import own_catalog, read_catalog
 from api.finance import source_hash
@@ -219,7 +220,11 @@ class Service:
         question = self._checked(question)
         _, _, fleet = self.read_books(question.books)
         side = self.side(question)
-        return costs(side.frame, side.replica_hours, by, ledger=side.ledger, fleet=fleet, selection=side.selection)
+        kept = rolled_charges(self.store, side.selection, side.ledger)
+        ledger = side.ledger if kept is None else kept.ledger
+        return costs(
+            side.frame, side.replica_hours, by, ledger=ledger, fleet=fleet, selection=side.selection, kept=kept
+        )
 
     def reconcile(self, question: Question, bill: Bill, period: str | None) -> Reconciliation:
         """A provider's bill against the costs of a question.
@@ -228,6 +233,8 @@ class Service:
             ConfigError: the question or one of its files breaks a rule, or the bill's currency has no rate.
         """
         side = self.side(self._checked(question))
+        months = {f"{line.day:%Y-%m}" for line in bill.lines} if period is None else {period}
+        refuse_months(self.store, side.selection, months)
         return reconcile(bill, side.frame, side.ledger, period)
 
     def finance(self, question: Question, further: Sequence[str], version: str) -> dict[str, bytes]:
@@ -242,7 +249,9 @@ class Service:
         hashes = source_hash(sha256 or name for upload, sha256, name in uploads if upload in behind)
         made_by = f"tailwise {metadata.version('tailwise')}"
         options = FocusOptions(version=version, source_hash=hashes, generator=made_by)
-        return focus_bundle(metered(side.frame, side.ledger, further), options)
+        kept = rolled_charges(self.store, side.selection, side.ledger)
+        ledger = side.ledger if kept is None else kept.ledger
+        return focus_bundle(metered(side.frame, ledger, further, kept=kept), options)
 
     def breakdown(
         self, question: Question, part: str, by: Sequence[str], metrics: Sequence[str], percentiles: Sequence[str]

@@ -12,8 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ByteSize, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ByteSize, ConfigDict, Field, ValidationError, field_validator
 
+from analysis import durations
+from analysis.errors import ObjectivesError
 from ingest import yaml_text
 from ingest.errors import ConfigError
 
@@ -28,6 +30,7 @@ STOP_S = 30  # for answers under way when the server is told to stop
 GRPC_PORT = 4317  # of OTLP over gRPC, as the specification gives it
 MIB = 1024 * 1024
 GIB = 1024 * MIB
+SHORTEST_RETENTION_S = 86_400
 
 
 class Settings(BaseModel):
@@ -62,7 +65,28 @@ class Settings(BaseModel):
     requests_per_second: float = Field(500.0, ge=0, description="per client address; 0: no limit")
     threads: int | None = Field(None, ge=1, description="threads of a query; default one less than the cores")
     memory_limit: str = Field("4GB", pattern=r"^\d+(\.\d+)?\s?[KMGT]i?B$", description="memory of the store")
+    retention: str | None = Field(
+        None, description="how long raw rows are kept, such as 35d; older days become roll-ups; default for ever"
+    )
     batch_seconds: float = Field(1.0, gt=0, le=60, description="how often received spans go to the store")
+
+    @field_validator("retention")
+    @classmethod
+    def _long_enough(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        try:
+            kept_s = durations.seconds(value)
+        except ObjectivesError as error:
+            raise ValueError(error.message) from error
+        if kept_s < SHORTEST_RETENTION_S or kept_s.denominator != 1:
+            raise ValueError("whole days are dropped, so it must be at least 1d; write 35d or 13w")
+        return value
+
+    @property
+    def retention_s(self) -> int | None:
+        """Seconds for which raw rows are kept; None: for ever."""
+        return None if self.retention is None else int(durations.seconds(self.retention))
 
     @property
     def host_names(self) -> list[str]:

@@ -190,6 +190,7 @@ def upload_view(row: dict[str, Any], job: Job | None) -> dict[str, Any]:
         "reasons": receipt.get("reasons", {}),
         "not_understood": receipt.get("not_understood", {}),
         "notes": receipt.get("notes", []),
+        "rolled_up": row["n_rolled"] or 0,
     }
     if job is not None and job.state in READING:
         view["progress"] = job.view()

@@ -128,6 +128,7 @@ REJECT_REASONS: dict[str, str] = {
     "end_before_start": "it ends before it starts",
     "duration_too_long": "it lasts longer than 24 hours, the mark of an unset start",
     "time_out_of_range": "its time lies before 2015 or more than a day in the future",
+    "day_rolled_up": "its day was rolled up by retention, and nothing is left to tell it from what was counted",
     "no_time": "the row has neither a time nor a duration nor tokens",
     "not_a_request": "the line belongs to the format but holds no request",
     "bad_value": "a value has the wrong type and the row cannot be used without it",

@@ -19,6 +19,7 @@ from ingest.normalize import Normalizer, Stamp
 from ingest.receipts import FIRST_REJECTS, LoadOptions
 from ingest.store.append import add_rejects, add_requests
 from ingest.store.files import reachable
+from ingest.store.retention import closed
 from ingest.told import Told
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class RowLoad:
         assert isinstance(reader, RowReader)  # noqa: S101  # the dispatch of load.py
         rate = self.options.sampling_rate or self.options.mapping.sampling_rate or 1.0
         keeps = self.options.attributes == "all"
-        normalizer = Normalizer(Stamp(self.upload_id, self.format.name, now_ns, rate, keeps))
+        normalizer = Normalizer(Stamp(self.upload_id, self.format.name, now_ns, rate, keeps, closed(self.cursor)))
         clock = {"timezone": self.options.mapping.timezone, "start_ns": self.options.origin_ns}
         rows = iter(reader.read(replace(source, **clock), head))  # type: ignore[arg-type]
         while batch := list(islice(rows, BATCH)):

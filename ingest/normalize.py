@@ -20,6 +20,7 @@ from ingest.errors import Reject
 from ingest.formats.contract import RawRequest
 from ingest.formats.heads import head_of, named
 from ingest.schema import CALLS, NS_PER_S, REQUESTS, Column, polars_schema
+from ingest.store.retention import REASON, Range, is_closed
 
 DAY_NS = 86_400 * NS_PER_S
 PICO = 10**12  # pico-USD per USD
@@ -42,6 +43,7 @@ class Stamp:
     now_ns: int
     sampling_rate: float = 1.0
     keeps_attributes: bool = True
+    closed: tuple[Range, ...] = ()  # days that were rolled up
 
 
 @dataclass
@@ -59,7 +61,7 @@ class Normalizer:
         for raw in batch:
             values = {name: _typed(_REQUEST_COLUMNS[name], value) for name, value in raw.values.items()}
             told = [{name: _typed(_CALL_COLUMNS[name], value) for name, value in call.items()} for call in raw.calls]
-            fault = _fault(values, self.stamp.now_ns) or next(filter(None, map(_beyond, told)), None)
+            fault = _fault(values, self.stamp) or next(filter(None, map(_beyond, told)), None)
             if fault:
                 rejects.append(Reject(raw.line, None, fault[0], _head(raw), fault[1]))
                 continue
@@ -131,7 +133,7 @@ def _beyond(values: Mapping[str, Any]) -> Fault | None:
     return None
 
 
-def _fault(values: Mapping[str, Any], now_ns: int) -> Fault | None:
+def _fault(values: Mapping[str, Any], stamp: Stamp) -> Fault | None:
     """Why the row cannot be."""
     started, ended = values.get("started_ns"), values.get("ended_ns")
     for names, reason in ((_TOKENS, "negative_tokens"), (_DURATIONS, "negative_duration")):
@@ -142,10 +144,12 @@ def _fault(values: Mapping[str, Any], now_ns: int) -> Fault | None:
         return "start_unset", named("started_ns", 0, "is no start")
     for name in ("started_ns", "ended_ns"):
         moment = values.get(name)
-        if moment is not None and not FIRST_NS <= moment <= now_ns + DAY_NS:
+        if moment is not None and not FIRST_NS <= moment <= stamp.now_ns + DAY_NS:
             return "time_out_of_range", named(name, moment, "is out of range, in ns since 1970")
     if started is not None and ended is not None and ended < started:
         return "end_before_start", named("ended_ns", ended, f"lies {started - ended:,} ns before started_ns")
+    if is_closed(stamp.closed, started):
+        return REASON, named("started_ns", started, "lies in a day that was rolled up")
     beyond = _beyond(values)
     if beyond:
         return beyond

@@ -6,6 +6,7 @@ Null is "not known"; 0 is "measured, and zero". Instants and durations are integ
 History of SCHEMA_VERSION:
     1  first layout
     2  table repeats: rows that an upload told though another upload's stand
+    3  tables rolled_*: what is kept of days whose raw rows were dropped (schema_rolled); uploads.n_rolled
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from typing import Literal
 
 import polars as pl
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 NS_PER_S = 1_000_000_000
 
-Kind = Literal["text", "int", "float", "bool", "money", "json", "texts"]
+Kind = Literal["text", "int", "float", "bool", "money", "sum", "json", "texts"]
 
 SQL_TYPES: dict[str, str] = {
     "text": "VARCHAR",
@@ -26,6 +27,7 @@ SQL_TYPES: dict[str, str] = {
     "float": "DOUBLE",
     "bool": "BOOLEAN",
     "money": "DECIMAL(38,12)",
+    "sum": "DECIMAL(38,12)",
     "json": "VARCHAR",
     "texts": "VARCHAR[]",
 }
@@ -36,6 +38,7 @@ POLARS_TYPES: dict[str, pl.DataType] = {
     "float": pl.Float64(),
     "bool": pl.Boolean(),
     "money": pl.Int64(),  # read as integer pico-USD (1e-12 USD); never as a Polars Decimal
+    "sum": pl.Int128(),  # pico-USD of many rows, which may be more than 63 bits hold
     "json": pl.String(),
     "texts": pl.List(pl.String()),
 }
@@ -321,6 +324,7 @@ UPLOADS: tuple[Column, ...] = (
     Column("finished_ns", "int", "when it was done", "ns since 1970 UTC"),
     Column("message", "text", "why it failed, or what a reader should know"),
     Column("receipt", "json", "counts by reason, notes, names not understood"),
+    Column("n_rolled", "int", "rows or spans of it that were rolled up and dropped by retention; null: none"),
 )
 
 REJECTS: tuple[Column, ...] = (

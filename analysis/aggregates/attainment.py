@@ -12,7 +12,7 @@ Source: design, section 6; metric definitions, sections 3, 4 and 9.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -63,6 +63,7 @@ def judge(
     replica_hours: pl.DataFrame | None = None,
     fleet: Fleet | None = None,
     earlier: pl.DataFrame | None = None,
+    kept: Callable[[Objective], pl.DataFrame] | None = None,
 ) -> tuple[ObjectiveResult, ...]:
     """One result per objective, in the order given.
 
@@ -73,12 +74,13 @@ def judge(
         replica_hours: for figures of the fleet; without them those are unknown.
         fleet: the fleet file, for `mfu`.
         earlier: measured requests before the range, for burn rates and budgets of a longer period.
+        kept: counts of requests that are gone, of an objective; for the same.
     """
     span = span_of(frame, start_ns, end_ns)
     until = last_instant(frame)
     if any("is_good" in read.meta.root_names() for item in objectives.items for read in read_by(item)):
         frame = with_good(frame, objectives, until)
-    case = Case(frame, objectives.settings, span, until, replica_hours, fleet, earlier)
+    case = Case(frame, objectives.settings, span, until, replica_hours, fleet, earlier, kept)
     return tuple(_judge_one(case, item) for item in objectives.items)
 
 
@@ -154,10 +156,11 @@ def _judge_one(case: Case, item: Objective) -> ObjectiveResult:
     judged = [window for window in windows if window.verdict in (BREACHED, MET)]
     breached = [window for window in judged if window.verdict == BREACHED]
     verdict = UNKNOWN if counts["n_figure"] == 0 else _overall(judged, breached)
-    burns = burn_rates(scene.history, item, case.span, case.until) if item.period_s is not None else []
+    cells = case.kept(item) if case.kept is not None and item.period_s is not None else None
+    burns = burn_rates(scene.history, item, case.span, case.until, cells) if item.period_s is not None else []
     if verdict == MET and any(burn.firing for burn in burns):
         verdict = ENDANGERED
-    budget = period_budget(scene.history, item, case.span, case.until, burns)
+    budget = period_budget(scene.history, item, case.span, case.until, burns, cells)
     worst = _worst(item, breached or judged)
     blocks = block_interval(scene.rows) if item.target is not None else None
     return ObjectiveResult(
@@ -200,6 +203,8 @@ def _judge_one(case: Case, item: Objective) -> ObjectiveResult:
         period_bad=None if budget is None else budget.bad,
         period_budget_spent=None if budget is None else budget.spent,
         period_start=None if budget is None else budget.start,
+        period_rolled=None if budget is None else budget.rolled,
+        period_days=[] if budget is None else budget.days,
     )
 
 
@@ -211,7 +216,7 @@ def _judge_together(
     Requests of a window or a value that was not judged, or of none, stay excluded; those without the figure, unknown.
     """
     for row in tallies:
-        place = {MET: GOOD, BREACHED: BAD, UNKNOWN: UNKNOWN}.get(_verdict(item, row))
+        place = {MET: GOOD, BREACHED: BAD, UNKNOWN: UNKNOWN}.get(verdict_of(item, row))
         if place is not None:
             row[place], row[EXCLUDED] = row[place] + row[EXCLUDED], 0
     counts |= {name: sum(row[name] for row in groups) for name in (GOOD, BAD, UNKNOWN, EXCLUDED)}
@@ -223,7 +228,7 @@ def _has_keys(row: dict[str, Any], keys: Sequence[str]) -> bool:
 
 def _window_verdict(item: Objective, scene: Scene, row: dict[str, Any]) -> WindowVerdict:
     interval = _interval(item, row)
-    verdict = _verdict(item, row)
+    verdict = verdict_of(item, row)
     bounds: tuple[int | None, int | None] = (scene.span.start_ns, scene.span.end_ns)
     if item.window_s is not None and row.get("_window") is not None:
         bounds = window_bounds(row["_window"], item.window_s, scene.origin_ns)
@@ -244,7 +249,8 @@ def _window_verdict(item: Objective, scene: Scene, row: dict[str, Any]) -> Windo
     )
 
 
-def _verdict(item: Objective, row: dict[str, Any]) -> str:
+def verdict_of(item: Objective, row: dict[str, Any]) -> str:
+    """Verdict of counts: `n_figure` requests have the figure, `n` are judged, of which good and bad."""
     if row["n_figure"] == 0:
         return UNKNOWN
     if row["n"] < needed_requests(item):

@@ -13,6 +13,7 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
+from typing import Protocol
 
 import polars as pl
 
@@ -30,6 +31,7 @@ WASTE: dict[str, tuple[str, ...]] = {  # kind -> status classes of a request
     "retried": (),  # calls that failed inside a request that did not
     "abandoned": ("cancelled",),
 }
+PROMOTED = "*dimensions"  # all dimensions of the mapping file together, as the JSON text of the row
 _FAILED_CALL = ("error", "truncated", "shed", "timeout")
 _OF_THE_CALL = ("model", "requested_model", "provider", "replica")
 
@@ -55,12 +57,37 @@ DRIVER_MEASURES: dict[str, pl.Expr] = {
 }
 
 
-def charge_lines(priced: pl.DataFrame, ledger: Ledger, by: Sequence[str], timezone: str = "UTC") -> pl.DataFrame:
+class KeptCharges(Protocol):
+    """Charge lines of days whose requests are gone."""
+
+    def lines(self, by: Sequence[str], timezone: str) -> pl.DataFrame:
+        """Lines in the columns of `charge_lines`, several charges in one; their keys and status are not known.
+
+        Raises:
+            ConfigError: a dimension was not kept, or a day of that zone was not kept apart.
+        """
+
+
+def charge_lines(
+    priced: pl.DataFrame,
+    ledger: Ledger,
+    by: Sequence[str],
+    timezone: str = "UTC",
+    *,
+    kept: KeptCharges | None = None,
+) -> pl.DataFrame:
     """One line per charge, with the dimensions `by` as text; arguments as for `condensed_lines`."""
-    return _lines(priced, ledger, by, timezone).collect()
+    return _lines(priced, ledger, by, timezone, kept).collect()
 
 
-def condensed_lines(priced: pl.DataFrame, ledger: Ledger, by: Sequence[str], timezone: str = "UTC") -> pl.DataFrame:
+def condensed_lines(
+    priced: pl.DataFrame,
+    ledger: Ledger,
+    by: Sequence[str],
+    timezone: str = "UTC",
+    *,
+    kept: KeptCharges | None = None,
+) -> pl.DataFrame:
     """Charge lines that agree in everything but their figures as one, so that many tables cost one pass.
 
     Shape: (groups, columns of the lines without keys and status); figures are sums, `first_ns` and `last_ns` the
@@ -70,26 +97,31 @@ def condensed_lines(priced: pl.DataFrame, ledger: Ledger, by: Sequence[str], tim
         priced: requests of a selection with the columns of the ledger, and those of the asked dimensions.
         by: dimensions, promoted ones included, or `day` and `month`.
         timezone: of `day` and `month`.
+        kept: lines of days that were rolled up, charged at prices of `ledger` too.
 
     Raises:
         ConfigError: a dimension is not known, neither here nor by any request.
     """
     keys = [*(f"by_{name}" for name in by), *_KEYS]
     return (
-        _lines(priced, ledger, by, timezone)
+        _lines(priced, ledger, by, timezone, kept)
         .group_by(keys)
         .agg(
             *(pl.col(name).cast(pl.Int128).sum() for name in _FIGURES),
             pl.col("started_ns").min().alias("first_ns"),
-            pl.col("started_ns").max().alias("last_ns"),
+            pl.col("last_ns").max(),
         )
         .collect(engine="streaming")
     )
 
 
-def _lines(priced: pl.DataFrame, ledger: Ledger, by: Sequence[str], timezone: str) -> pl.LazyFrame:
+def _lines(
+    priced: pl.DataFrame, ledger: Ledger, by: Sequence[str], timezone: str, kept: KeptCharges | None
+) -> pl.LazyFrame:
+    told = [] if kept is None else [kept.lines(by, timezone)]
     for name in by:
-        _check(name, priced)
+        if not any(lines.get_column(f"by_{name}").count() for lines in told):
+            _check(name, priced)
     dims = [_dimension(name, timezone).alias(f"by_{name}") for name in by]
     verdict = pl.col("good_verdict") if "good_verdict" in priced.columns else pl.lit(None, pl.String)
     whole = priced.lazy().with_columns(
@@ -106,7 +138,8 @@ def _lines(priced: pl.DataFrame, ledger: Ledger, by: Sequence[str], timezone: st
     if not ledger.calls.is_empty():
         calls = _call_lines(whole, ledger.calls, by)
         frames.append(_finish(calls, columns))
-    return pl.concat(frames)
+    frames += [lines.lazy().select(columns) for lines in told]
+    return pl.concat(frames, how="vertical_relaxed" if told else "vertical")
 
 
 _KEYS: tuple[str, ...] = (
@@ -130,13 +163,14 @@ _FIGURES: tuple[str, ...] = (
     "saved_pico",
     *(f"{meter}_meter" for meter in METERS),
 )
-_COLUMNS: tuple[str, ...] = ("request_key", "started_ns", "status_class", *_KEYS, *_FIGURES)
+_COLUMNS: tuple[str, ...] = ("request_key", "started_ns", "last_ns", "status_class", *_KEYS, *_FIGURES)
 
 
 def _finish(lines: pl.LazyFrame, columns: Sequence[str]) -> pl.LazyFrame:
     return lines.with_columns(
         pl.col("sampling_rate").fill_null(1.0),
         pl.col("unpriced_request").not_().alias("charged"),
+        pl.col("started_ns").alias("last_ns"),
         *(pl.col(name).is_not_null().alias(f"known_{name}") for name in TOKENS),
         *(tokens.alias(f"{m}_meter") for m, tokens in meter_tokens().items()),
     ).select(columns)
@@ -180,11 +214,13 @@ def _dimension(name: str, timezone: str) -> pl.Expr:
         local = pl.from_epoch("started_ns", time_unit="ns").dt.replace_time_zone("UTC").dt.convert_time_zone(timezone)
         day = local.dt.date().cast(pl.String)
         return day if name == "day" else day.str.slice(0, len("2026-11"))
+    if name == PROMOTED:
+        return pl.col("dimensions")
     return dimension(name)
 
 
 def _check(name: str, priced: pl.DataFrame) -> None:
-    if name in CALENDAR or (name in DIMENSIONS and name in priced.columns):
+    if name in (*CALENDAR, PROMOTED) or (name in DIMENSIONS and name in priced.columns):
         return
     if (
         name not in DIMENSIONS

@@ -17,7 +17,18 @@ import polars as pl
 from analysis.aggregates.allocation import GpuShare, GpuShares
 from analysis.aggregates.budgets import budget_lines, last_month, month_forecast, month_range
 from analysis.aggregates.capacity import fleet_hours, gpu_per_million_output_tokens, split
-from analysis.aggregates.charges import DRIVER_MEASURES, GOOD, MEASURES, WASTE, Key, condensed_lines, cube, sums, total
+from analysis.aggregates.charges import (
+    DRIVER_MEASURES,
+    GOOD,
+    MEASURES,
+    WASTE,
+    KeptCharges,
+    Key,
+    condensed_lines,
+    cube,
+    sums,
+    total,
+)
 from analysis.fleet import Fleet
 from analysis.ledger import DRIVER_METERS, DRIVERS, Ledger, keep_ledger
 from analysis.money import PICO, divide, round_half_even, usd_text
@@ -25,6 +36,10 @@ from analysis.pricebook import PriceBook
 from analysis.result import CostDriver, CostRow, Costs, DayCost, OtherCostLine, OtherCostPart, UnpricedLine
 from ingest.selection import Selection
 
+KEPT_NOTE = (
+    "days whose rows were dropped are told from their roll-ups, exactly, at the prices of then; what the source stated "
+    "for them is not kept"
+)
 CUBES: tuple[str, ...] = ("user", "tenant", "scenario", "model")
 
 
@@ -42,6 +57,7 @@ def costs(
     fleet: Fleet | None = None,
     selection: Selection | None = None,
     most_rows: int | None = None,
+    kept: KeptCharges | None = None,
 ) -> Costs:
     """The costs of a selection.
 
@@ -53,8 +69,8 @@ def costs(
         ledger: what `priced` was priced by; its calls tell models and retries apart.
         selection: for months, idle hours and forecasts; the open one if it is not given. Monthly amounts and forecasts
             of an open one are for the time from its first to its last arrival; replica hours are taken whole.
-
         most_rows: length of a table; the rows behind it are added up in one (`others`). None: all rows.
+        kept: lines of days of the selection that were rolled up; what the source stated for them is not kept.
 
     Raises:
         ConfigError: a dimension of `by` or of a budget is not known.
@@ -63,7 +79,7 @@ def costs(
     budgets = ledger.book.budgets
     extra = [*(b.per for b in budgets if b.per), *(name for b in budgets for name, _ in b.where)]
     dims = list(dict.fromkeys([*by, *CUBES, "day", "month", *extra]))
-    lines = condensed_lines(priced, ledger, dims, selection.timezone)
+    lines = condensed_lines(priced, ledger, dims, selection.timezone, kept=kept)
     measures = {**MEASURES, **GOOD} if "good_verdict" in priced.columns else MEASURES
     whole = total(lines, {**MEASURES, **DRIVER_MEASURES})
     cubes = {name: sums(lines, [name], measures) for name in CUBES}
@@ -101,9 +117,9 @@ def costs(
                 hours, dict(cubes["model"].select("by_model", "output_tokens").iter_rows())
             ).items()
         },
-        source_stated_usd=_source_stated(priced),
+        source_stated_usd=_source_stated(priced) if kept is None else None,
         price_book=ledger.book.title,
-        notes=sorted({*_notes(lines, ledger, whole), *shares.notes}),
+        notes=sorted({*_notes(lines, ledger, whole), *shares.notes, *([KEPT_NOTE] if kept is not None else [])}),
         saved_usd=usd_text(whole["saved_pico"]) if known else None,
         forecast_month=forecast_month if known else None,
         forecast_month_usd=_forecast(lines, forecast_month, closed) if known else None,

@@ -2,13 +2,15 @@
 
 Output: share of the budget spent (may pass 1), burn rates in pairs of windows, good and bad per hour.
 Factors follow from the period, share of budget x period / long window, and are never fixed numbers; the shares stand
-in analysis/defaults/burn_windows.yaml. Burn is told as of the last arrival in the range.
+in analysis/defaults/burn_windows.yaml. Burn is told as of the last arrival in the range. Days whose requests are gone
+come as cells of time with counts (analysis/rollups/verdicts); a cell is in a window if it lies wholly inside, and a
+budget is not told across a cell without counts.
 Source: site-reliability workbook, chapter on alerting; metric definitions, section 4.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from importlib import resources
@@ -24,6 +26,7 @@ from ingest.schema import NS_PER_S
 from ingest.selection import to_iso
 
 HOUR_NS = 3600 * NS_PER_S
+DAY_NS = 24 * HOUR_NS
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,9 @@ def budget_spent(good: int, bad: int, target: Fraction | None) -> float | None:
     return float(bad / ((good + bad) * (1 - target)))
 
 
-def burn_rates(history: pl.DataFrame, item: Objective, span: Span, until: int | None) -> list[BurnRate]:
+def burn_rates(
+    history: pl.DataFrame, item: Objective, span: Span, until: int | None, cells: pl.DataFrame | None = None
+) -> list[BurnRate]:
     """Burn in each pair of windows that ends with the last arrival of the range.
 
     Args:
@@ -84,6 +89,7 @@ def burn_rates(history: pl.DataFrame, item: Objective, span: Span, until: int | 
         item: an objective with target and period.
         span: the range that is analyzed.
         until: last instant seen; the range may end later than the data.
+        cells: counts of requests that are gone.
     """
     target, period = item.target_exact, item.period_s
     if target is None or period is None or until is None:
@@ -92,33 +98,60 @@ def burn_rates(history: pl.DataFrame, item: Objective, span: Span, until: int | 
     found: list[BurnRate] = []
     for pair in burn_windows(period):
         factor = pair.factor(period)
-        long, short = (_burn(history, end - length * NS_PER_S, end, target) for length in (pair.long_s, pair.short_s))
+        long, short = (
+            _burn(history, cells, end - length * NS_PER_S, end, target) for length in (pair.long_s, pair.short_s)
+        )
         firing = long is not None and short is not None and long > factor and short > factor
         found.append(BurnRate(f"{pair.long}/{pair.short}", factor, long, short, firing))
     return found
 
 
-def _burn(rows: pl.DataFrame, start_ns: int, end_ns: int, target: Fraction) -> float | None:
+def _burn(rows: pl.DataFrame, cells: pl.DataFrame | None, start_ns: int, end_ns: int, target: Fraction) -> float | None:
     inside = pl.col("started_ns").is_between(start_ns, end_ns, closed="left")
     good, bad = rows.select(
         (inside & (pl.col("_verdict") == "good")).sum(), (inside & (pl.col("_verdict") == "bad")).sum().alias("bad")
     ).row(0)
-    return budget_spent(int(good), int(bad), target)
+    kept = cells_within(cells, start_ns, end_ns)
+    return budget_spent(int(good) + _sum(kept, "good"), int(bad) + _sum(kept, "bad"), target)
+
+
+def cells_within(cells: pl.DataFrame | None, start_ns: int, end_ns: int) -> pl.DataFrame:
+    """The cells that lie wholly in a range, from the last one without counts on."""
+    if cells is None:
+        return pl.DataFrame(schema={"start_ns": pl.Int64(), "good": pl.Int64(), "bad": pl.Int64()})
+    hole = cells.filter(pl.col("good").is_null() & (pl.col("start_ns") < end_ns)).get_column("end_ns").max()
+    first = start_ns if not isinstance(hole, int) else max(start_ns, hole)
+    inside = (pl.col("start_ns") >= first) & (pl.col("end_ns") <= end_ns) & pl.col("good").is_not_null()
+    return cells.filter(inside)
+
+
+def _sum(cells: pl.DataFrame, name: str) -> int:
+    return int(cells.get_column(name).sum())
 
 
 @dataclass(frozen=True)
 class PeriodBudget:
-    """The budget over the last period; `start` is the first request counted, if it began later than the period."""
+    """The budget over the last period; `start` is the first request counted, if it began later than the period.
+
+    `rolled`: how many of the requests are gone and told from roll-ups; `days`: all of them per day of UTC.
+    """
 
     good: int
     bad: int
     spent: float | None
     start: str | None
     exhausted_at: str | None
+    rolled: int = 0
+    days: list[BurnPoint] = field(default_factory=list)
 
 
-def period_budget(
-    history: pl.DataFrame, item: Objective, span: Span, until: int | None, burns: list[BurnRate]
+def period_budget(  # noqa: PLR0917  # the first five are what every budget has
+    history: pl.DataFrame,
+    item: Objective,
+    span: Span,
+    until: int | None,
+    burns: list[BurnRate],
+    cells: pl.DataFrame | None = None,
 ) -> PeriodBudget | None:
     """The budget of the period that ends with the last arrival of the range; None without a period.
 
@@ -131,14 +164,16 @@ def period_budget(
         span: the range that is analyzed.
         until: last instant seen.
         burns: as of the same instant, shortest window first.
+        cells: counts of requests that are gone.
     """
     target, period = item.target_exact, item.period_s
     if target is None or period is None or until is None:
         return None
     end = until + 1 if span.end_ns is None else min(span.end_ns, until + 1)
     inside = history.filter(pl.col("started_ns").is_between(end - period * NS_PER_S, end, closed="left"))
-    good, bad = (int((inside.get_column("_verdict") == name).sum()) for name in ("good", "bad"))
-    first = inside.get_column("started_ns").min()
+    kept = cells_within(cells, end - period * NS_PER_S, end)
+    good, bad = (int((inside.get_column("_verdict") == name).sum()) + _sum(kept, name) for name in ("good", "bad"))
+    first = pl.concat([inside.get_column("started_ns"), kept.get_column("start_ns").rename("started_ns")]).min()
     spent = budget_spent(good, bad, target)
     burn = next((rate.long for rate in reversed(burns) if rate.long is not None), None)
     at: int | None = None
@@ -147,19 +182,31 @@ def period_budget(
         left_s = max(0.0, 1 - gone) / burn * period
         at = end + int(left_s * NS_PER_S) if left_s <= period else None
     return PeriodBudget(
-        good, bad, spent, to_iso(first) if isinstance(first, int) else None, None if at is None else to_iso(at)
+        good,
+        bad,
+        spent,
+        to_iso(first) if isinstance(first, int) else None,
+        None if at is None else to_iso(at),
+        _sum(kept, "good") + _sum(kept, "bad"),
+        per_time(inside, DAY_NS, kept),
     )
 
 
 def hourly(rows: pl.DataFrame) -> list[BurnPoint]:
     """Good and bad requests per hour of UTC, in order of time; hours without judged requests are left out."""
+    return per_time(rows, HOUR_NS)
+
+
+def per_time(rows: pl.DataFrame, step_ns: int, cells: pl.DataFrame | None = None) -> list[BurnPoint]:
+    """Good and bad requests per hour or day of UTC, in order of time; without judged requests there is no point."""
     judged = rows.filter(pl.col("_verdict").is_in(["good", "bad"]) & pl.col("started_ns").is_not_null())
-    table = (
-        judged.group_by((pl.col("started_ns") // HOUR_NS * HOUR_NS).alias("hour_ns"))
-        .agg(
-            (pl.col("_verdict") == "good").sum().cast(pl.Int64).alias("good"),
-            (pl.col("_verdict") == "bad").sum().cast(pl.Int64).alias("bad"),
-        )
-        .sort("hour_ns")
+    table = judged.group_by((pl.col("started_ns") // step_ns * step_ns).alias("at")).agg(
+        (pl.col("_verdict") == "good").sum().cast(pl.Int64).alias("good"),
+        (pl.col("_verdict") == "bad").sum().cast(pl.Int64).alias("bad"),
     )
-    return [BurnPoint(to_iso(hour), good, bad) for hour, good, bad in table.iter_rows()]
+    if cells is not None and cells.height:
+        kept = cells.filter(pl.col("good") + pl.col("bad") > 0).select(
+            (pl.col("start_ns") // step_ns * step_ns).alias("at"), "good", "bad"
+        )
+        table = pl.concat([table, kept]).group_by("at").agg(pl.col("good").sum(), pl.col("bad").sum())
+    return [BurnPoint(to_iso(at), good, bad) for at, good, bad in table.sort("at").iter_rows()]

@@ -16,7 +16,7 @@ from fractions import Fraction
 
 import polars as pl
 
-from analysis.aggregates.charges import MEASURES, charge_lines, cube, fraction_of, total
+from analysis.aggregates.charges import MEASURES, KeptCharges, charge_lines, cube, fraction_of, total
 from analysis.ledger import Ledger
 from analysis.money import apportion
 from analysis.pricebook import METERS, Price
@@ -54,19 +54,27 @@ class MeteredCharges:
     last_ns: int | None  # the latest start in the rows
 
 
-def metered(priced: pl.DataFrame, ledger: Ledger, further: Sequence[str] = (), grain: str = "day") -> MeteredCharges:
+def metered(
+    priced: pl.DataFrame,
+    ledger: Ledger,
+    further: Sequence[str] = (),
+    grain: str = "day",
+    *,
+    kept: KeptCharges | None = None,
+) -> MeteredCharges:
     """The metered charges of requests.
 
     Args:
         priced: as for `costs`; `good_verdict`, if it is there, tells good from slow.
         further: dimensions beside DIMENSIONS that tell rows apart.
-        grain: one of GRAINS.
+        grain: one of GRAINS; days that were rolled up have no hours.
+        kept: lines of days that were rolled up.
 
     Raises:
         ConfigError: a further dimension is not known.
     """
     more = tuple(name for name in dict.fromkeys(further) if name not in DIMENSIONS)
-    lines = charge_lines(priced, ledger, [*DIMENSIONS, *more])
+    lines = charge_lines(priced, ledger, [*DIMENSIONS, *more], kept=kept)
     whole = total(lines, MEASURES)
     dated = lines.filter(pl.col("started_ns").is_not_null() & pl.col("cost_pico").is_not_null())
     undated = lines.filter(pl.col("started_ns").is_null() & pl.col("cost_pico").is_not_null())
@@ -89,7 +97,7 @@ def metered(priced: pl.DataFrame, ledger: Ledger, further: Sequence[str] = (), g
         unpriced_tokens=unpriced["tokens"],
         undated_requests=total(undated, {"requests": pl.col("requests")})["requests"],
         sampled=bool(set(lines.get_column("sampling_rate")) - {1.0}),
-        last_ns=dated.get_column("started_ns").max() if dated.height else None,  # type: ignore[arg-type]
+        last_ns=dated.get_column("last_ns").max() if dated.height else None,  # type: ignore[arg-type]
     )
 
 

@@ -6,7 +6,7 @@ unknown, excluded, n (judged requests), n_figure (requests that have the figure)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,7 @@ class Case:
     replica_hours: pl.DataFrame | None
     fleet: Fleet | None = None
     earlier: pl.DataFrame | None = None  # measured requests before the range, for budgets of a longer period
+    kept: Callable[[Objective], pl.DataFrame] | None = None  # cells of requests that are gone
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,9 @@ def serve(
     rules: Annotated[Path | None, typer.Option(help="rules.yaml, over the built-in rules.")] = None,
     mapping: Annotated[Path | None, typer.Option(help="mapping.yaml.")] = None,
     timezone: Annotated[str | None, typer.Option(help="IANA zone of weeks, days and hours.")] = None,
+    retention: Annotated[
+        str | None, typer.Option(help="How long raw rows are kept, such as 35d; older days become roll-ups.")
+    ] = None,
     config: Annotated[Path | None, typer.Option(help="Settings file; default tailwise.yaml where it stands.")] = None,
 ) -> None:
     """Serve the page, the API and the OTLP receiver until stopped."""
@@ -46,6 +49,7 @@ def serve(
         "rules": rules,
         "mapping": mapping,
         "timezone": timezone,
+        "retention": retention,
     }
     run_server(read_settings(flags, file=config))
 

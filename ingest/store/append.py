@@ -73,12 +73,14 @@ def with_detail(reject: Reject) -> str:
 
 
 def loaded_before(store: Store, sha256: str) -> list[dict[str, Any]]:
-    """Uploads of the same bytes that are done and whose rows still stand, oldest first."""
+    """Uploads of the same bytes that are done and whose rows still stand, or were rolled up, oldest first."""
     frame = store.read("uploads", "sha256 = ? AND state = 'done'", [sha256], "received_ns, upload_id")
     return [
         upload
         for upload in frame.to_dicts()
-        if not (upload["n_accepted"] or upload["n_duplicate"]) or holds_rows(store, upload["upload_id"])
+        if not (upload["n_accepted"] or upload["n_duplicate"])
+        or upload["n_rolled"]
+        or holds_rows(store, upload["upload_id"])
     ]
 
 

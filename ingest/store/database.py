@@ -22,6 +22,7 @@ import polars as pl
 from ingest import schema
 from ingest.errors import SchemaMismatch, StateError, StoreHeld, StoreTooNew, UnreadableInput
 from ingest.schema import Column
+from ingest.schema_rolled import ROLLED
 from ingest.selection import COLUMN_DIMENSIONS, DERIVED_DIMENSIONS, Selection
 
 TABLES: dict[str, tuple[Column, ...]] = {
@@ -35,9 +36,12 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "repeats": schema.REPEATS,
     "reports": schema.REPORTS,
     "jobs": schema.JOBS,
+    **ROLLED,
 }
 DETAIL_END = "\x1f"  # between the detail of a reject and its head, in the column `head`
+ADDED: tuple[tuple[str, str], ...] = (("uploads", "n_rolled"),)  # columns that older stores lack
 PICO = 1_000_000_000_000  # pico-USD per USD: money leaves the store as an integer
+PICO_DIGITS = 12
 
 
 class ArrowFrame:
@@ -115,6 +119,12 @@ class Store:
             cursor.execute("COMMIT")
 
     @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """Nobody else writes meanwhile; for work that reads, then writes what follows from it."""
+        with self._lock:
+            yield
+
+    @contextmanager
     def settled(self) -> Iterator[Path]:
         """The file with everything in it, while nobody writes.
 
@@ -145,7 +155,7 @@ class Store:
         missing = [c.name for c in columns.values() if c.required and c.name not in rows.columns]
         if unknown or missing:
             raise SchemaMismatch(f"rows for table {table} have unknown columns {unknown} and lack {missing}")
-        typed = rows.select(pl.col(name).cast(columns[name].dtype) for name in rows.columns)
+        typed = rows.select(_told(columns[name]) for name in rows.columns)
         names = ", ".join(f'"{name}"' for name in typed.columns)
         values = ", ".join(_from_frame(columns[name]) for name in typed.columns)
         cursor.register("rows_to_append", ArrowFrame(typed))
@@ -326,6 +336,9 @@ def _migrate(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
     connection.execute("BEGIN")
     for table, columns in TABLES.items():
         connection.execute(f"CREATE TABLE IF NOT EXISTS {table} ({', '.join(c.sql for c in columns)})")
+    for table, name in ADDED:
+        column = next(c for c in TABLES[table] if c.name == name)
+        connection.execute(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS {column.sql}")
     connection.execute("INSERT INTO schema_version VALUES (?)", [schema.SCHEMA_VERSION])
     connection.execute("COMMIT")
 
@@ -344,11 +357,26 @@ def _from_frame(column: Column) -> str:
     """SQL that turns a frame's column into the table's: pico-USD to DECIMAL."""
     if column.kind == "money":
         return f'("{column.name}"::DECIMAL(25,0) * 0.000000000001::DECIMAL(13,12))::DECIMAL(38,12)'
+    if column.kind == "sum":
+        return f'CAST("{column.name}" AS DECIMAL(38,12))'
     return f'"{column.name}"'
+
+
+def _told(column: Column) -> pl.Expr:
+    """A frame's column as it is handed over: sums as decimal text, for they may be longer than 63 bits."""
+    value = pl.col(column.name).cast(column.dtype)
+    if column.kind != "sum":
+        return value
+    sign = pl.when(value < 0).then(pl.lit("-")).otherwise(pl.lit(""))
+    digits = value.abs()
+    rest = (digits % PICO).cast(pl.String).str.zfill(PICO_DIGITS)
+    return pl.format("{}{}.{}", sign, (digits // PICO).cast(pl.String), rest).alias(column.name)
 
 
 def _to_frame(column: Column) -> str:
     """SQL that turns a table's column into the frame's: DECIMAL to integer pico-USD."""
     if column.kind == "money":
         return f'TRY_CAST(TRY_CAST("{column.name}" AS DECIMAL(25,12)) * {PICO}::DECIMAL(13,0) AS BIGINT) AS "{column.name}"'
+    if column.kind == "sum":  # as text without its point: all twelve decimals are always there
+        return f"replace(CAST(\"{column.name}\" AS VARCHAR), '.', '') AS \"{column.name}\""
     return f'"{column.name}"'

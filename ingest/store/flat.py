@@ -21,6 +21,7 @@ from ingest.store.flat_plan import FlatMeaning, Layout
 from ingest.store.flat_source import RECORD, Columns, FlatFile, relation
 from ingest.store.flat_sql import FACTOR, NOTHING, Plan, fields_layer, name, text
 from ingest.store.repeats import KEYS, remember
+from ingest.store.retention import closed, closed_sql
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class _Load:
         units = {key: column.unit for column, key in self.layout.found if column.unit in FACTOR}
         zone, origin = self.meaning.timezone, self.meaning.origin_ns
         forms = {key: fact.form(zone, origin, units.get(key, "")) for key, fact in facts.times.items()}
-        plan = self.layout.plan(forms, facts.natives)
+        plan = replace(self.layout.plan(forms, facts.natives), closed=closed_sql(closed(self.cursor), "started"))
         accepted, duplicate, rejected = self._insert(plan, n_rows)
         return FlatCounts(
             n_read=n_rows + n_parser,

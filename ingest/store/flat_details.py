@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from ingest.bounds import MAX_COST_USD, most
 from ingest.formats.heads import HIDDEN, MAX_VALUE, is_hidden
 from ingest.store.flat_sql import DAY_NS, DURATIONS, FIRST_NS, TOKENS, Input, Plan, bad_clause, text
+from ingest.store.retention import REASON
 
 PREFIX = "detail_"  # of the columns that fields_layer carries through
 RULES = {
@@ -44,6 +45,12 @@ def details(plan: Plan) -> dict[str, str]:
             if item.field in ("started_ns", "ended_ns")
         ),
     }
+    if plan.closed:
+        found[REASON] = _first(
+            (f"v{number} IS NOT NULL", _named(number, item, "lies in a day that was rolled up"))
+            for number, item in inputs
+            if item.field in ("started_ns", "ended_ns")
+        )
     starts = [(number, item) for number, item in inputs if item.field == "started_ns"]
     ends = [(number, item) for number, item in inputs if item.field == "ended_ns"]
     if starts:

@@ -26,6 +26,7 @@ from ingest.store.flat_sql import (
     text,
     within,
 )
+from ingest.store.retention import REASON
 
 UNREADABLE = "unreadable"  # every column is null: the line is no object, or none of its names is known
 PRE_STAGES = ("gateway_ns", "network_ns", "guardrail_ns", "retrieval_ns", "rerank_ns")
@@ -256,6 +257,7 @@ def _reason(plan: Plan) -> str:
         (f"started < {FIRST_NS} OR started > {latest} OR ended > {latest}", "time_out_of_range"),
         ("ended < started", "end_before_start"),
         (f"e2e > {DAY_NS}", "duration_too_long"),
+        *([(plan.closed, REASON)] if plan.closed else []),
         ("coalesce(started, e2e, ttft, input_tokens, output_tokens) IS NULL", "no_time"),
     ]
     arms = " ".join(f"WHEN {condition} THEN {text(reason)}" for condition, reason in cases)

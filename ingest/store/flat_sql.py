@@ -111,6 +111,7 @@ class Plan:
 
     `relation`: FROM item that gives the raw columns. `inputs`: in order of priority per field. `attributes`: name ->
     SQL of a JSON value. `dimensions`: dimension -> SQL of text. `constants`: text field -> the same text in every row. `now_ns`: instants more than a day later are refused.
+    `closed`: condition on `started` of rows whose day was rolled up; "" if there is none.
     """
 
     relation: str
@@ -125,6 +126,7 @@ class Plan:
     attributes: Mapping[str, str] = field(default_factory=dict)
     dimensions: Mapping[str, str] = field(default_factory=dict)
     constants: Mapping[str, str] = field(default_factory=dict)
+    closed: str = ""
     has_gaps: bool = True  # some rows lack an attribute: nulls are taken out of the JSON
 
     def has(self, name: str) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from ingest.schema_rolled import ROLLED
 from ingest.selection import Selection
 from ingest.store.database import Store, selection_sql
 
@@ -108,10 +109,19 @@ def requests_page(store: Store, selection: Selection, after: tuple[int | None, s
 
 def counts(store: Store) -> dict[str, int]:
     """Rows per table of data."""
-    tables = ("uploads", "requests", "calls", "replica_hours", "rejects", "reports")
+    tables = ("uploads", "requests", "calls", "replica_hours", "rejects", "reports", "rolled_days")
     with store.cursor() as cursor:
         rows = {table: cursor.execute(f"SELECT count(*) FROM {table}").fetchone() for table in tables}
     return {table: int(row[0]) if row else 0 for table, row in rows.items()}
+
+
+def rolled(store: Store) -> dict[str, int | None]:
+    """First and last instant of the days that were rolled up, what went with them, and rows of roll-ups."""
+    kept = " + ".join(f"(SELECT count(*) FROM {table})" for table in ROLLED)
+    sql = f"SELECT min(start_ns), max(end_ns), coalesce(sum(n_requests), 0), coalesce(sum(n_spans), 0), {kept} FROM rolled_days"
+    with store.cursor() as cursor:
+        row = cursor.execute(sql).fetchone() or (None, None, 0, 0, 0)
+    return dict(zip(("start_ns", "end_ns", "requests", "spans", "rows"), row, strict=True))
 
 
 def span(store: Store, selection: Selection) -> tuple[int, int] | None:

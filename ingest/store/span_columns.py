@@ -25,6 +25,7 @@ from ingest.formats.content import CONTENT, KNOWN
 from ingest.formats.stages import KIND_PICKS, PRESENCE_PICKS, classify
 from ingest.mapping import Mapping
 from ingest.schema import SPAN_FIELDS, SQL_TYPES, Kind
+from ingest.store.retention import REASON
 from ingest.store.span_source import EVENTS, LEGACY, SNAKE
 
 MARKS: dict[str, int] = {  # bits of column marks, and the flag that a request gets from them
@@ -198,19 +199,29 @@ def kinds_relation(raw: str, learned: Learned) -> str:
     return f"SELECT hash({names}) AS kind_key, {names} FROM (SELECT {values} {_from_shapes(raw)})"
 
 
+@dataclass(frozen=True)
+class Limits:
+    """When a span may have begun: not after `latest_ns`, not in a day that was rolled up (`closed`, a condition on
+    `started`), and not in a trace that went with one (`torn`, SQL of their ids)."""
+
+    latest_ns: int
+    closed: str = ""
+    torn: str = ""
+
+
 def shapes_relation(raw: str) -> str:
     """SQL of (shape_key, names) of every raw span."""
     return f"SELECT hash(names) AS shape_key, names FROM ({raw})"
 
 
-def refusals_relation(raw: str, learned: Learned, latest_ns: int) -> str:
+def refusals_relation(raw: str, learned: Learned, limits: Limits) -> str:
     """SQL of (line, refused, head, detail) of the lines and spans that cannot be."""
     n = _counts(learned)
     picks = ", ".join(f'{_pick(name, n.get(name, 0), PICK_KINDS[name])} AS "{name}"' for name in _MOST)
-    return (
-        f"SELECT line, coalesce({_refused(latest_ns)}, {_beyond(n)}) AS refused, text AS head, {_detail(n)} AS detail "
-        f"FROM (SELECT *, {picks} {_from_shapes(raw)}) WHERE refused IS NOT NULL"
+    judged = (
+        f"SELECT *, coalesce({_refused(limits)}, {_beyond(n)}) AS refused FROM (SELECT *, {picks} {_from_shapes(raw)})"
     )
+    return f"SELECT line, refused, text AS head, {_detail(n)} AS detail FROM ({judged}) WHERE refused IS NOT NULL"
 
 
 def _beyond(counts: dict[str, int]) -> str:
@@ -233,17 +244,20 @@ def _detail(counts: dict[str, int]) -> str:
         WHEN 'end_before_start' THEN concat('end: ', ended, ' lies before start: ', started)
         WHEN 'duration_too_long' THEN concat('from start: ', started, ' to end: ', ended)
         WHEN 'time_out_of_range' THEN concat('start: ', started, ' is out of range, in ns since 1970')
+        WHEN '{REASON}' THEN concat('start: ', started, ' lies in a day that was rolled up, or its trace does')
         {f"WHEN 'bad_value' THEN CASE {arms} END" if arms else ""} END"""
 
 
-def _refused(latest_ns: int) -> str:
+def _refused(limits: Limits) -> str:
+    closed = f"WHEN {limits.closed} THEN '{REASON}'" if limits.closed else ""
+    torn = f"WHEN trace_hex(trace_id) IN ({limits.torn}) THEN '{REASON}'" if limits.torn else ""
     return f"""CASE WHEN line_state IS NOT NULL THEN 'line.' || line_state
         WHEN trace_id IS NULL OR trace_id = '' THEN 'no_trace_id' WHEN trace_hex(trace_id) IS NULL THEN 'bad_trace_id'
         WHEN trace_hex(trace_id) = '00000000000000000000000000000000' THEN 'zero_trace_id'
         WHEN span_hex(span_id) IS NULL OR span_hex(span_id) = '0000000000000000' THEN 'no_span_id'
         WHEN coalesce(started, 0) = 0 THEN 'start_unset' WHEN ended < started THEN 'end_before_start'
         WHEN ended - started > {DAY_NS} THEN 'duration_too_long'
-        WHEN started < {FIRST_YEAR_NS} OR started > {latest_ns} THEN 'time_out_of_range' END"""
+        WHEN started < {FIRST_YEAR_NS} OR started > {limits.latest_ns} THEN 'time_out_of_range' {closed} {torn} END"""
 
 
 def _from_shapes(raw: str) -> str:
@@ -267,10 +281,10 @@ def _kind_key(learned: Learned) -> str:
     return f"hash({', '.join(_kind_values(learned))})"
 
 
-def columns_relation(raw: str, learned: Learned, *, sampling_rate: float | None, latest_ns: int) -> str:
+def columns_relation(raw: str, learned: Learned, *, sampling_rate: float | None, limits: Limits) -> str:
     """SQL of the columns of schema.SPANS from raw spans; spans that cannot be have a reason in `refused`.
 
-    Parameters of the statement: $upload_id, $source, and those of `raw`. `latest_ns`: later instants are refused.
+    Parameters of the statement: $upload_id, $source, and those of `raw`.
     """
     n = _counts(learned)
     # columns that no span tells are left out: a null costs more to write than not to name it
@@ -295,7 +309,7 @@ SELECT coalesce(trace_hex(trace_id), lower(trace_id)) AS trace_id, coalesce(span
     {rate} AS sampling_rate, service, resource_namespace, resource_region, resource_version, resource_replica,
     {", ".join((*EVENTS, *picks))},
     CASE WHEN NOT ({known}) THEN names END AS raw_names, CASE WHEN NOT ({known}) THEN vals END AS raw_values,
-    coalesce({_refused(latest_ns)}, {_beyond(n)}) AS refused
+    coalesce({_refused(limits)}, {_beyond(n)}) AS refused
 FROM (SELECT *, {_kind_key(learned)} AS kind_key {_from_shapes(raw)})
 LEFT JOIN span_kinds ON kind_h = kind_key"""
 

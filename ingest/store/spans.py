@@ -16,9 +16,9 @@ import polars as pl
 
 from ingest.formats.heads import without_credentials
 from ingest.mapping import Mapping
-from ingest.store import span_columns, span_repeats, span_source
+from ingest.store import retention, span_columns, span_repeats, span_source
 from ingest.store.database import ArrowFrame
-from ingest.store.span_columns import DAY_NS, PROMOTED, Learned
+from ingest.store.span_columns import DAY_NS, PROMOTED, Learned, Limits
 
 SILENT = ("line.nothing", "line.empty", "line.snake")  # lines that tell no span, and are no fault
 RELEASED_NS = 1_798_761_600_000_000_000  # 2027-01-01: a host whose clock stands before it cannot judge the future
@@ -134,6 +134,8 @@ def take_in(
     fresh = Fresh(cursor, table, upload_id, {"upload_id": upload_id, "source": source}, sampling_rate, known)
     fresh.insert(relation.sql, relation.parameters, learned)
     fresh.read_unlearned(learned)
+    if retention.closed(cursor):
+        retention.tear_traces(cursor, table, upload_id)
     intake = Intake()
     fresh.take_out_refused(intake)
     intake.told = _count(cursor, f"SELECT count(*) FROM {table} WHERE upload_id = $1", [upload_id])
@@ -162,7 +164,7 @@ class Fresh:
 
     def insert(self, raw: str, parameters: Parameters, learned: Learned) -> None:
         columns = span_columns.columns_relation(
-            raw, learned, sampling_rate=self.sampling_rate, latest_ns=latest_instant_ns()
+            raw, learned, sampling_rate=self.sampling_rate, limits=limits(self.cursor)
         )
         self.cursor.execute(f"INSERT INTO {self.table} BY NAME {columns}", {**self.parameters, **parameters})
 
@@ -214,7 +216,7 @@ def refusals(
     cursor: duckdb.DuckDBPyConnection, relation: RawRelation, learned: Learned
 ) -> list[tuple[int, str, str | None, str]]:
     """Record number, reason, first characters and detail of every line or span that cannot be, in order."""
-    sql = span_columns.refusals_relation(relation.numbered, learned, latest_instant_ns())
+    sql = span_columns.refusals_relation(relation.numbered, learned, limits(cursor))
     silent = ", ".join(f"'{state}'" for state in SILENT)
     rows = cursor.execute(
         f"SELECT line, refused, head, coalesce(detail, '') FROM ({sql}) WHERE refused NOT IN ({silent}) ORDER BY line, refused, head",
@@ -239,6 +241,12 @@ def pend(cursor: duckdb.DuckDBPyConnection, table: str, upload_id: str) -> int:
         [upload_id],
     ).fetchone()
     return int(row[0]) if row else 0
+
+
+def limits(cursor: duckdb.DuckDBPyConnection) -> Limits:
+    """What spans may come now."""
+    closed = retention.closed_sql(retention.closed(cursor), "started")
+    return Limits(latest_instant_ns(), closed, retention.torn_traces(cursor))
 
 
 def latest_instant_ns() -> int:

@@ -7,7 +7,15 @@ from fractions import Fraction
 import polars as pl
 import pytest
 
-from analysis.aggregates.error_budget import PeriodBudget, budget_spent, burn_rates, burn_windows, hourly, period_budget
+from analysis.aggregates.error_budget import (
+    PeriodBudget,
+    budget_spent,
+    burn_rates,
+    burn_windows,
+    cells_within,
+    hourly,
+    period_budget,
+)
 from analysis.aggregates.windows import Span
 from analysis.objectives import Objective, read_objectives
 from analysis.result import BurnPoint, BurnRate
@@ -79,11 +87,45 @@ def test_the_budget_of_a_period_counts_what_came_before_the_range() -> None:
     burns = [BurnRate("3d/6h", 0.98, 0.0, 0.0, firing=False)]
     found = period_budget(rows, weekly(), Span(None, None), until, burns)
     # the period of 10,080 minutes begins at minute 1,020: what lies before is forgotten
-    assert found == PeriodBudget(100, 0, 0.0, "2026-03-09T15:20:00Z", None)
+    days = [BurnPoint("2026-03-09T00:00:00Z", 100, 0)]
+    assert found == PeriodBudget(100, 0, 0.0, "2026-03-09T15:20:00Z", None, 0, days)
     wider = period_budget(
         history((5000, 5900, "good"), (5900, 6000, "bad")), weekly("95%"), Span(None, None), until, burns
     )
-    assert wider == PeriodBudget(900, 100, 2.0, "2026-03-05T11:20:00Z", None)
+    days = [BurnPoint("2026-03-05T00:00:00Z", 760, 0), BurnPoint("2026-03-06T00:00:00Z", 140, 100)]
+    assert wider == PeriodBudget(900, 100, 2.0, "2026-03-05T11:20:00Z", None, 0, days)
+
+
+def cells(*rows: tuple[int, int, int | None, int | None]) -> pl.DataFrame:
+    """(first minute, minutes, good, bad): time whose requests are gone; without counts it was not counted."""
+    ns = 60 * NS_PER_S
+    told = [
+        {"start_ns": MONDAY_NS + at * ns, "end_ns": MONDAY_NS + (at + long) * ns, "good": good, "bad": bad}
+        for at, long, good, bad in rows
+    ]
+    return pl.DataFrame(told, schema=dict.fromkeys(("start_ns", "end_ns", "good", "bad"), pl.Int64()))
+
+
+def test_requests_that_are_gone_count_where_their_whole_cell_lies_in_the_period() -> None:
+    rows = history((11_000, 11_100, "good"))
+    until = MONDAY_NS + 11_100 * 60 * NS_PER_S
+    gone = cells((960, 60, 7, 7), (1020, 60, 30, 10), (1080, 60, 20, 0))  # the period begins 1 ns after minute 1,020
+    found = period_budget(rows, weekly("90%"), Span(None, None), until, [], gone)
+    assert found is not None
+    assert (found.good, found.bad, found.rolled, found.start) == (120, 0, 20, "2026-03-02T18:00:00Z")
+    assert found.days == [BurnPoint("2026-03-02T00:00:00Z", 20, 0), BurnPoint("2026-03-09T00:00:00Z", 100, 0)]
+
+
+def test_a_budget_is_not_told_across_time_that_was_not_counted() -> None:
+    rows = history((11_000, 11_100, "good"))
+    until = MONDAY_NS + 11_100 * 60 * NS_PER_S
+    gone = cells((1200, 60, 30, 10), (1260, 60, None, None), (1320, 60, 5, 5))
+    found = period_budget(rows, weekly("90%"), Span(None, None), until, [], gone)
+    assert found is not None
+    assert (found.good, found.bad, found.rolled, found.start) == (105, 5, 10, "2026-03-02T22:00:00Z")
+    assert cells_within(gone, MONDAY_NS, MONDAY_NS + 1260 * 60 * NS_PER_S)["good"].to_list() == [30]
+    burns = burn_rates(rows, weekly("90%"), Span(None, None), until, gone)
+    assert burns == burn_rates(rows, weekly("90%"), Span(None, None), until)  # all of it is older than three days
 
 
 def test_exhaustion_is_forecast_at_the_burn_of_the_longest_window() -> None:

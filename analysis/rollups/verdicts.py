@@ -1,0 +1,90 @@
+"""Verdicts of requests that are gone: counts per objective and hour, and the weeks and budgets they make up.
+
+Input: a store, a range, filters, the objectives of today. Output: cells of time with exact counts. A day on which an
+objective was counted by another definition, or on which a filtered value was not kept apart, is a hole: its cell has
+no counts, and nobody adds across it unawares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from analysis.dimensions import grouped, matches
+from analysis.objectives import Objective, Objectives
+from analysis.rollups.days import Day, rolled_days
+from analysis.rollups.roll_up import COUNTS, HOUR_NS, VERDICT_DIMS, fingerprint
+from analysis.settings import Settings
+from ingest.schema_rolled import OTHER
+from ingest.selection import Selection
+from ingest.store.database import Store
+
+CELLS = pl.Schema({"start_ns": pl.Int64(), "end_ns": pl.Int64(), **dict.fromkeys(COUNTS, pl.Int64())})
+
+
+@dataclass(frozen=True)
+class RolledVerdicts:
+    """What was counted of all objectives in the days of a range.
+
+    `rows`: start_ns of the day, hour_ns, objective, clause and COUNTS, of the requests that match the filters; by hour
+    where there are no filters, else with the whole day in one (hour_ns null).
+    `unclear`: days on which the filters cannot be answered.
+    """
+
+    days: tuple[Day, ...]
+    rows: pl.DataFrame
+    unclear: frozenset[int]
+    settings: Settings
+
+    def cells(self, item: Objective) -> pl.DataFrame:
+        """Hours of an objective (days under a filter), in order of time: start_ns, end_ns, COUNTS.
+
+        A hole has null counts. An hour without requests has no cell: there is nothing to add.
+        """
+        ends = {day.start_ns: day.end_ns for day in self.days}
+        holes = [day for day in self.days if not self.counts(item, day)]
+        mine = self.rows.filter((pl.col("objective") == item.id) & pl.col("clause").is_null())
+        mine = mine.filter(~pl.col("start_ns").is_in([day.start_ns for day in holes]))
+        day_end = pl.col("start_ns").replace_strict(ends, default=None, return_dtype=pl.Int64)
+        told = mine.group_by("start_ns", "hour_ns").agg(pl.col(name).sum() for name in COUNTS)
+        hour_end = pl.col("hour_ns") // HOUR_NS * HOUR_NS + HOUR_NS  # null for a whole day, and then ignored
+        told = told.select(
+            pl.coalesce("hour_ns", "start_ns").alias("start_ns"),
+            pl.min_horizontal(hour_end, day_end).alias("end_ns"),
+            *COUNTS,
+        )
+        empty = pl.DataFrame([{"start_ns": day.start_ns, "end_ns": day.end_ns} for day in holes], schema=CELLS)
+        return pl.concat([told.cast(CELLS), empty]).sort("start_ns")
+
+    def counts(self, item: Objective, day: Day) -> bool:
+        """Whether a day was counted by the definition of today, for these filters."""
+        told = day.objectives.get(item.id)
+        return day.start_ns not in self.unclear and told == fingerprint(item, self.settings)
+
+
+def rolled_verdicts(store: Store, selection: Selection, objectives: Objectives) -> RolledVerdicts | None:
+    """What was counted in the rolled-up days that a selection touches; None if it touches none."""
+    days = rolled_days(store, selection)
+    if not days:
+        return None
+    between: list[object] = [days[0].start_ns, days[-1].end_ns]
+    where = grouped(selection.where)
+    asked = [name for name, _ in where]
+    if any(name not in VERDICT_DIMS for name in asked):
+        nothing = store.read("rolled_verdicts", "false")
+        return RolledVerdicts(days, nothing, frozenset(day.start_ns for day in days), objectives.settings)
+    grain = f"hour_ns IS {'' if where else 'NOT '}NULL"
+    rows = store.read("rolled_verdicts", f"start_ns >= ? AND start_ns < ? AND {grain}", between)
+    status = store.read("rolled_status", "start_ns >= ? AND start_ns < ?", between)
+    return RolledVerdicts(days, rows.filter(matches(where)), unclear_days(status, asked), objectives.settings)
+
+
+def unclear_days(status: pl.DataFrame, asked: Sequence[str]) -> frozenset[int]:
+    """Days on which rarer values of a filtered dimension were kept together, so that one of them may be meant."""
+    texts = [name for name in asked if name in VERDICT_DIMS]
+    if not texts:
+        return frozenset()
+    folded = status.filter(pl.any_horizontal(pl.col(name) == OTHER for name in texts))
+    return frozenset(folded.get_column("start_ns"))

@@ -1,0 +1,110 @@
+"""A service that keeps rows for a few days: what it answers before and after, over HTTP, and in a backup."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+import zipfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from fastapi.testclient import TestClient
+from polars.testing import assert_frame_equal
+
+from api.copies import back_up, restore
+from api.doctor import examine
+from ingest.store.database import Store
+from tests.support.server import WAIT_S, client, put, settings, tailwise
+
+TODAY = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def rows(name: str, days_ago: int, n: int) -> bytes:
+    """Requests of one day, of a model in the built-in price book."""
+    start = TODAY - timedelta(days=days_ago)
+    lines = []
+    for number in range(n):
+        at = start + timedelta(minutes=10 * number)
+        told: dict[str, Any] = {"request_id": f"{name}-{number}", "start_time": at.isoformat(), "model": "gpt-4o"}
+        told |= {"provider": "openai", "input_tokens": 1000, "output_tokens": 100, "user": f"u-{number % 3}"}
+        lines.append(json.dumps(told | {"ttft_ms": 200.0 + number, "e2e_ms": 2000.0, "tenant": "t"}))
+    return ("\n".join(lines) + "\n").encode()
+
+
+OLD, NEW = rows("old", 9, 60), rows("new", 1, 40)
+
+
+def costs(service: TestClient) -> dict[str, Any]:
+    told: dict[str, Any] = service.get("/api/v1/costs", params={"by": "user,tenant"}).json()
+    return {name: told[name] for name in ("rows", "cubes", "total_usd", "unpriced_requests", "wasted_usd")}
+
+
+def ledger(service: TestClient) -> pl.DataFrame:
+    """The finance export, without the hash of the files behind it."""
+    said = service.get("/api/v1/exports/focus")
+    with zipfile.ZipFile(io.BytesIO(said.content)) as archive:
+        table = pl.read_csv(archive.read("cost_and_usage.csv"), infer_schema=False)
+    return table.drop("x_SourceHash")
+
+
+def dropped(service: TestClient) -> dict[str, Any]:
+    until = time.monotonic() + WAIT_S
+    while time.monotonic() < until:
+        told: dict[str, Any] = service.get("/api/v1/retention").json()
+        if told["rolled_up"]["requests"]:
+            return told
+        time.sleep(0.05)
+    raise AssertionError("nothing was dropped")
+
+
+def test_a_service_with_retention_drops_and_still_answers(tmp_path: Path) -> None:
+    with client(tmp_path) as service:
+        old, new = put(service, "old.jsonl", OLD), put(service, "new.jsonl", NEW)
+        assert (old["accepted"], new["accepted"]) == (60, 40)
+        before, exported = costs(service), ledger(service)
+        assert service.get("/api/v1/retention").json()["rolled_up"]["requests"] == 0
+    with client(tmp_path, retention="7d") as service:
+        told = dropped(service)
+        assert (told["retention"], told["rolled_up"]["requests"]) == ("7d", 60)
+        assert costs(service) == before
+        assert_frame_equal(ledger(service), exported)
+        summary = service.get("/api/v1/summary").json()["summary"]
+        assert summary["requests"] == 40
+        assert service.get(f"/api/v1/uploads/{old['id']}").json()["rolled_up"] == 60
+        refused = service.delete(f"/api/v1/uploads/{old['id']}")
+        assert (refused.status_code, refused.json()["code"]) == (409, "rolled_up")
+        assert "roll-ups are sums" in refused.json()["detail"]
+        assert service.delete(f"/api/v1/uploads/{new['id']}").status_code == 204
+        again = put(service, "new.jsonl", NEW)
+        assert again["accepted"] == 40
+        late = put(service, "late.jsonl", rows("late", 9, 2) + rows("fresh", 1, 1))
+        assert (late["accepted"], late["reasons"]) == (1, {"day_rolled_up": 2})
+        same = put(service, "old.jsonl", OLD)
+        assert (same["accepted"], same["duplicate"]) == (0, 60)
+        assert sum(row["requests"] for row in costs(service)["rows"]) == 101
+        made = service.post("/api/v1/reports", json={}).json()
+        report = service.get(f"/reports/{made['id']}.json").json()
+        assert (report["rolled"]["requests"], report["rolled"]["basis"]["latency"]) == (101, "within 1 %")
+
+
+def test_a_backup_has_the_roll_ups_and_doctor_knows_them(tmp_path: Path) -> None:
+    with client(tmp_path) as service:
+        put(service, "old.jsonl", OLD)
+    with client(tmp_path, retention="7d") as service:
+        dropped(service)
+        before = costs(service)
+    with Store.open(tmp_path / "store.duckdb") as store:
+        back_up(store, tmp_path / "copy.duckdb.zst")
+    (tmp_path / "other").mkdir()
+    assert restore(tmp_path / "copy.duckdb.zst", tmp_path / "other" / "store.duckdb")["rolled_days"] == 1
+    with client(tmp_path / "other") as service:
+        assert costs(service) == before
+    checks = {check.name: check for check in examine(settings(tmp_path, retention="7d"))}
+    assert checks["retention"].state == "good"
+    assert "rows are kept for 7d" in checks["retention"].says
+    assert "60 requests in " in checks["retention"].says
+    said = tailwise("costs", "--store", "store.duckdb", "--by", "user", folder=tmp_path)
+    assert (said.returncode, before["total_usd"][:6] in said.stdout) == (0, True), said.stdout + said.stderr
