@@ -27,7 +27,20 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells count
 
 def make_app() -> typer.Typer:
     """The commands; their rooms are imported here and not before, so that `main` can set what polars reads once."""
-    from api.commands import catalogs, costs, demo, diagnose, ingest, inspect, keys, reconcile, report, serve, upkeep
+    from api.commands import (
+        bench,
+        catalogs,
+        costs,
+        demo,
+        diagnose,
+        ingest,
+        inspect,
+        keys,
+        reconcile,
+        report,
+        serve,
+        upkeep,
+    )
 
     app = typer.Typer(
         name="tailwise",
@@ -52,6 +65,7 @@ def make_app() -> typer.Typer:
         upkeep.backup,
         upkeep.restore,
         upkeep.doctor,
+        bench.bench,
     ):
         app.command()(command)
     app.add_typer(keys.keys, name="keys")

@@ -17,6 +17,7 @@ from typing import Literal
 import pytest
 
 from ingest.assemble import SpanOptions, assemble, load_spans
+from ingest.store.yardstick import bare_parse_s, cpu_s
 from ingest.unpack import open_source
 from tests.support.otlp import store_for
 from tests.support.shared import shared
@@ -29,11 +30,6 @@ SPANS_RATIO = 13.0
 REQUESTS_RATIO = 18.0
 SECOND_LOAD_RATIO = 1.0  # of the first, spans read again and told to be repeats; the ledger of files is another door
 PEAK_MB = 2500
-
-
-def cpu_s() -> float:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
 
 
 @pytest.fixture(scope="module")
@@ -53,15 +49,8 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.mark.parametrize("attributes", ["mapped", "all"])
 def test_spans_and_requests_cost_a_few_parses(attributes: Literal["mapped", "all"], traces: Path) -> None:
     with store_for(traces.parent) as store:
-        parses: list[float] = []
-        for _ in range(3):
-            with store.cursor() as cursor:
-                before = cpu_s()
-                cursor.execute(
-                    "SELECT sum(json_array_length(json, '$.resourceSpans')) FROM read_ndjson_objects($path)",
-                    {"path": str(traces)},
-                ).fetchall()
-                parses.append(cpu_s() - before)
+        parse = bare_parse_s(store, traces)
+        assert parse is not None
         options = SpanOptions(attributes=attributes)
         before = cpu_s()
         with store.writing() as cursor:
@@ -74,7 +63,6 @@ def test_spans_and_requests_cost_a_few_parses(attributes: Literal["mapped", "all
             again = load_spans(store, cursor, open_source(traces), "lines", "second", options)
             assemble(cursor)
         second = cpu_s() - before
-    parse = min(parses)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(
         f"\n{attributes}: {counts.accepted} spans, {made.requests} requests; parse {parse:.2f} s CPU; spans "
