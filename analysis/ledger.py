@@ -68,7 +68,7 @@ def keep_ledger(requests: pl.DataFrame, calls: pl.DataFrame | None, book: PriceB
     Shape: rows and order of `requests`; `calls` may be null, empty, or hold calls of further requests.
     """
     work = requests.lazy().with_columns(
-        *(pl.lit(None, pl.Int64).alias(c) for c in _TOKENS if c not in requests.columns)
+        *(pl.lit(None, pl.Int64).alias(c) for c in TOKEN_COLUMNS if c not in requests.columns)
     )
     if "service_tier" not in requests.columns:
         work = work.with_columns(pl.lit(None, pl.String).alias("service_tier"))
@@ -87,7 +87,7 @@ def _by_call(requests: pl.DataFrame, calls: pl.DataFrame | None) -> pl.DataFrame
     """Calls of the requests that are priced by call, with what their request says; None if there are none."""
     if calls is None or calls.is_empty() or not requests.select((pl.col("n_call_rows") > 0).any()).item():
         return None
-    missing = [c for c in _TOKENS if c not in calls.columns]
+    missing = [c for c in TOKEN_COLUMNS if c not in calls.columns]
     own = calls.with_columns(*(pl.lit(None, pl.Int64).alias(c) for c in missing))
     if "service_tier" not in calls.columns:
         own = own.with_columns(pl.lit(None, pl.String).alias("service_tier"))
@@ -126,7 +126,7 @@ def _with_calls(requests: pl.DataFrame, calls: pl.DataFrame, book: PriceBook, pr
     return Ledger(ordered, priced_calls, tuple(prices), book)
 
 
-_TOKENS: tuple[str, ...] = (
+TOKEN_COLUMNS: tuple[str, ...] = (
     "input_tokens",
     "cached_input_tokens",
     "cache_write_tokens",
@@ -144,7 +144,7 @@ _PRICED_BY = ("status_class", "llm_calls", "response_cached")
 
 def meter_tokens() -> dict[str, pl.Expr]:
     """Tokens of each meter of a row: disjoint, and their sum is input plus output. Unknown counts as 0."""
-    n = {name: pl.col(name).fill_null(0) for name in _TOKENS}
+    n = {name: pl.col(name).fill_null(0) for name in TOKEN_COLUMNS}
     write = pl.max_horizontal(n["cache_write_tokens"], n["cache_write_1h_tokens"])  # the whole may be left out
     media = n["audio_input_tokens"] + n["image_input_tokens"]
     return {
@@ -167,7 +167,7 @@ def _price(rows: pl.DataFrame, started_ns: pl.Series, book: PriceBook, prices: l
     """
     model = pl.coalesce("model", "requested_model") if "requested_model" in rows.columns else pl.col("model")
     calls = pl.col("llm_calls").fill_null(1).clip(1) if "llm_calls" in rows.columns else pl.lit(1, pl.Int64)
-    told = [name for name in (*_TOKENS, *_PRICED_BY) if name in rows.columns]
+    told = [name for name in (*TOKEN_COLUMNS, *_PRICED_BY) if name in rows.columns]
     keyed = rows.select(
         *told,
         pl.col("provider").alias("_provider"),
@@ -207,7 +207,7 @@ def _amount(pico: pl.Expr) -> pl.Expr:
 def _free(rows: pl.DataFrame) -> pl.Expr:
     """Rules 1 and 2: rows that cost nothing, whatever the price."""
     none_stated = pl.col("input_tokens").is_null() & pl.col("output_tokens").is_null()
-    zero = ~none_stated & pl.all_horizontal(pl.col(c).fill_null(0) == 0 for c in _TOKENS)
+    zero = ~none_stated & pl.all_horizontal(pl.col(c).fill_null(0) == 0 for c in TOKEN_COLUMNS)
     idle = pl.col("status_class").is_in(FREE_WITHOUT_TOKENS).fill_null(value=False)
     if "llm_calls" in rows.columns:
         idle = idle | (pl.col("llm_calls") == 0).fill_null(value=False)

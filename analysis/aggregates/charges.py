@@ -18,7 +18,7 @@ from typing import Protocol
 import polars as pl
 
 from analysis.dimensions import dimension
-from analysis.ledger import DRIVERS, Ledger, meter_tokens
+from analysis.ledger import DRIVERS, TOKEN_COLUMNS, Ledger, meter_tokens
 from analysis.money import apportion, round_half_even
 from analysis.pricebook import METERS
 from ingest.errors import ConfigError
@@ -103,16 +103,31 @@ def condensed_lines(
         ConfigError: a dimension is not known, neither here nor by any request.
     """
     keys = [*(f"by_{name}" for name in by), *_KEYS]
+    number = pl.Int64 if kept is None and not _is_wide(priced, ledger.calls) else pl.Int128
     return (
         _lines(priced, ledger, by, timezone, kept)
         .group_by(keys)
         .agg(
-            *(pl.col(name).cast(pl.Int128).sum() for name in _FIGURES),
+            *(pl.col(name).cast(number).sum() for name in _FIGURES),
             pl.col("started_ns").min().alias("first_ns"),
             pl.col("last_ns").max(),
         )
+        .with_columns(pl.col(name).cast(pl.Int128) for name in _FIGURES)
         .collect(engine="streaming")
     )
+
+
+def _is_wide(priced: pl.DataFrame, calls: pl.DataFrame) -> bool:
+    """Whether a sum of figures might pass 64 bits; where none can, they add up in a fraction of the time."""
+    most = 0
+    for part in (priced, calls):
+        told = [name for name in (*TOKEN_COLUMNS, *_AMOUNTS) if name in part.columns]
+        ends = part.select(
+            *(pl.col(n).max().name.suffix(" max") for n in told), *(pl.col(n).min().name.suffix(" min") for n in told)
+        )
+        most = max([most, *(abs(int(value)) for value in ends.row(0) if value is not None)])
+    height = max(1, priced.height + calls.height)
+    return most >= 2**60 // height  # a meter is a difference of four of them
 
 
 def _lines(
@@ -163,6 +178,7 @@ _FIGURES: tuple[str, ...] = (
     "saved_pico",
     *(f"{meter}_meter" for meter in METERS),
 )
+_AMOUNTS: tuple[str, ...] = ("cost_pico", *(f"{driver}_pico" for driver in DRIVERS), "saved_pico")
 _COLUMNS: tuple[str, ...] = ("request_key", "started_ns", "last_ns", "status_class", *_KEYS, *_FIGURES)
 
 

@@ -16,13 +16,14 @@ Source: metric definitions, sections 2, 3 and 5.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 
 import polars as pl
 
 from analysis.aggregates.exact import exact_mean, exact_sum
 from analysis.aggregates.figures import OK
-from analysis.aggregates.statistics import interpolated, quantile, weighted_quantile
+from analysis.aggregates.statistics import interpolated, quantile, weighted_quantiles
 from analysis.aggregates.verdicts import clause_flags
 from analysis.dimensions import matches
 from analysis.division import divided
@@ -38,7 +39,19 @@ _READ = (
     *("input_tokens", "cached_input_tokens", "output_tokens", "llm_calls", "streaming"),
 )
 Point = Callable[[pl.Series, float], float | None]
-Ordered = dict[str, pl.Series]  # latencies of successful requests, sorted once for all tools
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """Known values in rising order, and their mean: worked out once for all tools."""
+
+    values: pl.Series
+    mean: float | None
+
+
+def ordered_of(seconds: pl.Series) -> Ordered:
+    known = seconds.drop_nulls().sort()
+    return Ordered(known, known.to_frame("v").select(exact_mean(pl.col("v"))).item())
 
 
 def compatible_figures(frame: pl.DataFrame, defining: tuple[Objective, ...]) -> list[CompatibleFigure]:
@@ -47,7 +60,7 @@ def compatible_figures(frame: pl.DataFrame, defining: tuple[Objective, ...]) -> 
     clauses = [flag for item in defining for c in item.conditions for flag in clause_flags(c).kept.meta.root_names()]
     columns = dict.fromkeys([*_READ, *dimensions, *clauses])
     ok = frame.select(list(columns)).filter(OK)
-    ordered = {name: ok.get_column(name).drop_nulls().sort() for name in ("ttft", "tpot", "e2e")}
+    ordered = {name: ordered_of(ok.get_column(name)) for name in ("ttft", "tpot", "e2e")}
     found = [
         *_vllm(ok, ordered, defining),
         *_aiperf(ordered),
@@ -58,7 +71,7 @@ def compatible_figures(frame: pl.DataFrame, defining: tuple[Objective, ...]) -> 
     return [figure for figure in found if figure.value is not None]
 
 
-def _vllm(ok: pl.DataFrame, ordered: Ordered, defining: tuple[Objective, ...]) -> list[CompatibleFigure]:
+def _vllm(ok: pl.DataFrame, ordered: dict[str, Ordered], defining: tuple[Objective, ...]) -> list[CompatibleFigure]:
     tool = "vLLM bench serve"
     tpot = ok.select(pl.when(pl.col("output_tokens") <= 1).then(0.0).otherwise(pl.col("tpot"))).to_series()
     duration = _duration(ok)
@@ -66,7 +79,7 @@ def _vllm(ok: pl.DataFrame, ordered: Ordered, defining: tuple[Objective, ...]) -
     good = ok.filter(_keeps(defining)).height if defining else None
     return [
         *_summary(tool, "ttft", ordered["ttft"], interpolated, "from request to first token"),
-        *_summary(tool, "tpot", tpot, interpolated, "0 for an answer of one token"),
+        *_summary(tool, "tpot", ordered_of(tpot), interpolated, "0 for an answer of one token"),
         *_summary(tool, "e2el", ordered["e2e"], interpolated, "from request to end"),
         CompatibleFigure(
             tool, "request_throughput", "per_s", ok.height, _per(ok.height, duration), "over first start to last end"
@@ -80,7 +93,7 @@ def _vllm(ok: pl.DataFrame, ordered: Ordered, defining: tuple[Objective, ...]) -
     ]
 
 
-def _aiperf(ordered: Ordered) -> list[CompatibleFigure]:
+def _aiperf(ordered: dict[str, Ordered]) -> list[CompatibleFigure]:
     tool = "AIPerf"
     return [
         *_summary(tool, "time_to_first_token", ordered["ttft"], interpolated, "from request to first token"),
@@ -89,7 +102,7 @@ def _aiperf(ordered: Ordered) -> list[CompatibleFigure]:
     ]
 
 
-def _guidellm(ok: pl.DataFrame, ordered: Ordered) -> list[CompatibleFigure]:
+def _guidellm(ok: pl.DataFrame, ordered: dict[str, Ordered]) -> list[CompatibleFigure]:
     tool = "GuideLLM"
     last = pl.col("ttft_ns") + pl.col("generation_ns")
     each = ok.with_columns(
@@ -107,7 +120,7 @@ def _guidellm(ok: pl.DataFrame, ordered: Ordered) -> list[CompatibleFigure]:
     ]
 
 
-def _llmperf(ok: pl.DataFrame, ordered: Ordered) -> list[CompatibleFigure]:
+def _llmperf(ok: pl.DataFrame, ordered: dict[str, Ordered]) -> list[CompatibleFigure]:
     speed = ok.select((pl.col("output_tokens") / pl.col("e2e")).alias("v")).filter(pl.col("v").is_finite())
     mean = speed.select(exact_mean(pl.col("v"))).item()
     says = "output tokens of a request over its E2E"
@@ -125,7 +138,13 @@ def _inference_perf(ok: pl.DataFrame, defining: tuple[Objective, ...]) -> list[C
     share = good.height / ok.height if defining and ok.height else None
     both = good.select(exact_sum(pl.col("input_tokens") + pl.col("output_tokens"))).item() if defining else None
     return [
-        *_summary(tool, "normalized_time_per_output_token", normalized.to_series(), interpolated, "E2E over tokens"),
+        *_summary(
+            tool,
+            "normalized_time_per_output_token",
+            ordered_of(normalized.to_series()),
+            interpolated,
+            "E2E over tokens",
+        ),
         CompatibleFigure(tool, "good_requests", "ratio", ok.height, share, "of the successful requests"),
         CompatibleFigure(
             tool, "token_goodput", "tokens/s", good.height, _per(both, _duration(ok)), "input and output tokens"
@@ -133,23 +152,19 @@ def _inference_perf(ok: pl.DataFrame, defining: tuple[Objective, ...]) -> list[C
     ]
 
 
-def _summary(tool: str, figure: str, seconds: pl.Series, point: Point, says: str) -> list[CompatibleFigure]:
-    known = seconds.drop_nulls().sort()
-    mean = known.to_frame("v").select(exact_mean(pl.col("v"))).item()
-    values = [("mean", mean), *((name, point(known, p)) for name, p in _POINTS)]
-    return [
-        CompatibleFigure(tool, f"{name}_{figure}_ms", "ms", known.len(), _in_ms(value), says) for name, value in values
-    ]
+def _summary(tool: str, figure: str, seconds: Ordered, point: Point, says: str) -> list[CompatibleFigure]:
+    values = [("mean", seconds.mean), *((name, point(seconds.values, p)) for name, p in _POINTS)]
+    n = seconds.values.len()
+    return [CompatibleFigure(tool, f"{name}_{figure}_ms", "ms", n, _in_ms(value), says) for name, value in values]
 
 
 def _by_tokens(rows: pl.DataFrame, figure: str, value: str, *, votes: str, says: str) -> list[CompatibleFigure]:
     known = rows.filter(pl.col(value).is_not_null() & (pl.col(votes) > 0))
-    votes_of = known.get_column(votes)
     total, weighted = known.select(
         pl.col(votes).sum().alias("n"), exact_sum(pl.col(value) * pl.col(votes)).alias("sum")
     ).row(0)
-    points = [("mean", weighted / total if total else None)]
-    points += [(name, weighted_quantile(known.get_column(value), votes_of, Fraction(repr(p)))) for name, p in _POINTS]
+    at = weighted_quantiles(known.get_column(value), known.get_column(votes), [Fraction(repr(p)) for _, p in _POINTS])
+    points = [("mean", weighted / total if total else None), *zip((name for name, _ in _POINTS), at, strict=True)]
     return [
         CompatibleFigure("GuideLLM", f"{name}_{figure}_ms", "ms", int(total), _in_ms(found), says)
         for name, found in points

@@ -8,7 +8,7 @@ Source: metric definitions, sections 2, 3 and 9.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import polars as pl
@@ -39,12 +39,20 @@ def distributions(frame: pl.DataFrame) -> list[Distribution]:
     lines: list[Distribution] = []
     metrics = [metric for metric in REQUEST_METRICS if metric.unit in (Unit.SECOND, Unit.SECOND_PER_TOKEN)]
     told = frame.select(*_BESIDE, *(metric.column for metric in metrics))
-    parts = [(streaming, _part(told.filter(keep))) for streaming, keep in _STREAMING]
+    sizes = told.select(keep.sum().alias(str(streaming)) for streaming, keep in _STREAMING).row(0, named=True)
+    parts = [
+        (streaming, _part(told.filter(keep)))
+        for streaming, keep in _STREAMING
+        if streaming == "all" or 0 < sizes[str(streaming)] < told.height
+    ]
+    alone = [streaming for streaming, _ in _STREAMING[1:] if told.height and sizes[str(streaming)] == told.height]
     for metric in metrics:
         for streaming, part in parts:
             known = part.ok.height - part.ok.get_column(metric.column).null_count()
             if known > 0 or (streaming == "all" and metric in LATENCY):
                 lines.append(_line(part, metric, streaming))
+                # where all requests are of one kind, its line says the same as that of all
+                lines += [_again(lines[-1], metric, kind) for kind in alone if known > 0]
     return lines
 
 
@@ -98,6 +106,11 @@ def _line(part: _Part, metric: Metric, streaming: bool | str | None) -> Distribu
         ranks={name: _ranks(n, p) for name, p in PERCENTILES.items()},
         curve=curve(ordered) if metric in LATENCY and (streaming == "all" or metric.id in APART) else [],
     )
+
+
+def _again(line: Distribution, metric: Metric, streaming: bool | str | None) -> Distribution:
+    """The line of all requests as that of a kind of streaming that all of them are."""
+    return replace(line, streaming=streaming, curve=line.curve if metric.id in APART else [])
 
 
 def curve(ordered: pl.Series) -> list[tuple[float, float]]:

@@ -78,18 +78,15 @@ def with_concurrency(timed: pl.DataFrame) -> pl.DataFrame:
     """The rows with `concurrency`: requests running right after each arrival, itself included."""
     if timed.is_empty():
         return timed.with_columns(pl.lit(None, pl.Float64()).alias("concurrency"))
-    arrivals = timed.select(
-        pl.col("started_ns").alias("at"), pl.col("weight").alias("step"), pl.int_range(pl.len()).alias("row")
-    )
-    departures = timed.select(
-        (pl.col("started_ns") + pl.col("e2e_ns")).alias("at"),
-        (-pl.col("weight")).alias("step"),
-        pl.lit(None, pl.Int64()).alias("row"),
-    )
+    # whole millionths of a request: a sum of them does not depend on its order
+    step = (pl.col("weight") * 1e6).round(0).cast(pl.Int64).alias("step")
+    arrivals = timed.select("started_ns", step, pl.int_range(pl.len()).alias("row")).sort("started_ns", "row")
+    ends = timed.select((pl.col("started_ns") + pl.col("e2e_ns")).alias("at"), step).sort("at")
+    gone = pl.concat([pl.Series([0], dtype=pl.Int64), ends.get_column("step").cum_sum()])
     # at one instant those that end go before those that arrive: a request of no length does not count itself twice
-    events = pl.concat([departures, arrivals]).sort(["at", "row"], nulls_last=False, maintain_order=True)
-    levels = events.with_columns((pl.col("step") * 1e6).round(0).cast(pl.Int64).cum_sum().alias("level"))
-    found = levels.filter(pl.col("row").is_not_null()).sort("row").get_column("level")
+    before = ends.get_column("at").search_sorted(arrivals.get_column("started_ns"), side="right")
+    levels = arrivals.get_column("step").cum_sum() - gone.gather(before)
+    found = arrivals.select("row", levels.alias("level")).sort("row").get_column("level")
     return timed.with_columns((found / 1e6).alias("concurrency"))
 
 

@@ -96,12 +96,13 @@ def _skew() -> pl.Expr:
 
 
 def _seconds(rows: pl.DataFrame) -> dict[str, float]:
-    """Seconds of every stage and of E2E."""
+    """Seconds of every stage and of E2E; 0 for a stage that nobody measured."""
+    known = [stage for stage in STAGES if rows.get_column(f"{stage}_ns").null_count() < rows.height]
     sums = rows.select(
-        *(exact_sum(pl.col(f"{stage}_ns") / NS_PER_S).alias(stage) for stage in STAGES),
+        *(exact_sum(pl.col(f"{stage}_ns") / NS_PER_S).alias(stage) for stage in known),
         exact_sum(pl.col("e2e_ns") / NS_PER_S).alias("e2e"),
     )
-    return {name: float(value) for name, value in sums.row(0, named=True).items()}
+    return dict.fromkeys(STAGES, 0.0) | {name: float(value) for name, value in sums.row(0, named=True).items()}
 
 
 def _ratio(part: float, whole: float) -> float | None:

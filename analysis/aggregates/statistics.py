@@ -10,6 +10,7 @@ the product does not depend on a numerical library.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -74,14 +75,14 @@ def interpolated(values: pl.Series, p: float) -> float | None:
     return below + (above - below) * (position - low)
 
 
-def weighted_quantile(values: pl.Series, weights: pl.Series, p: float | Fraction) -> float | None:
-    """The smallest value at or below which a share p of whole-number weights lies; None without any weight."""
+def weighted_quantiles(values: pl.Series, weights: pl.Series, ps: Sequence[float | Fraction]) -> list[float | None]:
+    """For every p the smallest value at or below which that share of whole-number weights lies; None without any."""
     table = pl.DataFrame({"value": values, "weight": weights}).filter(pl.col("weight") > 0).drop_nulls().sort("value")
     if table.is_empty():
-        return None
+        return [None] * len(ps)
     reached = table.get_column("weight").cast(pl.Int64).cum_sum()
-    position = (reached < rank(p, int(reached.item(-1)))).sum()
-    return float(table.get_column("value").item(int(position)))
+    positions = (int((reached < rank(p, int(reached.item(-1)))).sum()) for p in ps)
+    return [float(table.get_column("value").item(position)) for position in positions]
 
 
 @lru_cache(maxsize=65_536)

@@ -35,7 +35,11 @@ def strata(frame: pl.DataFrame, objectives: Objectives, until: int | None) -> li
     """The grid of every latency that some request has."""
     cached = pl.col("response_cached").fill_null(value=False)
     rows = frame.with_columns(
-        pl.when(cached).then(pl.lit(RESPONSE_CACHE)).otherwise(pl.col(name).fill_null(UNKNOWN_LENGTH)).alias(name)
+        pl.when(cached)
+        .then(pl.lit(RESPONSE_CACHE))
+        .otherwise(pl.col(name).fill_null(UNKNOWN_LENGTH))
+        .cast(pl.Categorical)  # each table groups by it
+        .alias(name)
         for name in _KEYS
     )
     whole = _whole(rows)

@@ -20,7 +20,7 @@ def counted_batch(frame: pl.DataFrame) -> pl.Series:
     queue, prefill, before, decode = seconds
     first = pl.col("at") + pl.coalesce("m_ttft", queue + prefill + before)
     spans = frame.select(
-        pl.col("replica").cast(pl.String),
+        pl.col("replica").to_physical() if frame.schema["replica"] == pl.Categorical else pl.col("replica"),
         begin=first - prefill,
         middle=first,
         end=pl.max_horizontal(first + decode, first),

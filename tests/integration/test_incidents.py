@@ -6,28 +6,22 @@ the whole suite of the simulator and holds its scorer to the goals.
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import subprocess
 import sys
-from dataclasses import asdict, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from analysis.analyze import analyze
-from analysis.objectives import load_objectives
-from analysis.prices import read_prices
-from analysis.result import AnalysisResult, Finding
+from analysis.result import Finding
 from ingest.load import LoadOptions, load_paths
 from ingest.selection import Selection
 from ingest.store.database import Store, StoreSettings
 from tests.support.shared import shared
+from tests.support.simulator import LONGEST_S, NOW, findings_of, result_of, scored, simulated, summary, table
 
-NOW = datetime(2026, 3, 3, tzinfo=UTC)
 GOALS = {  # of the scorer's summary over seeds 1 to 3
     "stage_top1": 0.97,
     "symptom_top1": 0.90,
@@ -39,28 +33,9 @@ GOALS = {  # of the scorer's summary over seeds 1 to 3
 }
 
 
-def tool(name: str) -> ModuleType:
-    path = shared(f"incidents/{name}.py")
-    spec = importlib.util.spec_from_file_location(f"incident_{name}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def result_of(case: Path, folder: Path, requests: str = "requests.jsonl.gz") -> AnalysisResult:
-    """The analysis of a case under its own objectives and prices."""
-    tool("convert").config(case, folder)
-    with Store.open(settings=StoreSettings(threads=2)) as store:
-        load_paths([case / requests, case / "replica_hours.jsonl", case / "run.json"], store, LoadOptions())
-        return analyze(
-            store,
-            Selection(),
-            objectives=load_objectives(folder / "objectives.yaml"),
-            prices=read_prices(folder / "prices.yaml"),
-            now=NOW,
-        )
+def short_of(found: dict[str, Any], goals: dict[str, float]) -> dict[str, Any]:
+    """The scores below their goal."""
+    return {name: found[name] for name, goal in goals.items() if found[name] < goal}
 
 
 def told(finding: Finding) -> tuple[str, int, str, str | None, tuple[tuple[str, str], ...], tuple[str, ...]]:
@@ -115,48 +90,22 @@ def test_real_load_without_engine_stages_is_load_before_the_first_token_and_neve
     assert {finding.stage for finding in result.findings} <= {"before_first_token", "after_first_token"}
 
 
-def simulate(out: Path, *arguments: str) -> None:
-    command = [sys.executable, str(shared("incidents/simulate.py")), *arguments, "--gzip", "--out", str(out)]
-    subprocess.run(command, check=True, capture_output=True, timeout=1500)
-
-
-def scored(case: Path, folder: Path) -> dict[str, Any]:
-    """The scorer's record of one case."""
-    folder.mkdir(parents=True, exist_ok=True)
-    found = folder / "findings.json"
-    found.write_text(json.dumps({"findings": [asdict(finding) for finding in result_of(case, folder).findings]}))
-    diagnosis = folder / "diagnosis.json"
-    diagnosis.write_text(json.dumps(tool("convert").diagnosis(found)))
-    score = tool("score")
-    truth = json.loads((case / "truth.json").read_text())
-    record: dict[str, Any] = score.score_case(truth, score.load_diagnosis(str(diagnosis)))
-    return record
-
-
 @pytest.mark.long
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(4 * LONGEST_S)
 def test_the_suite_of_incidents_keeps_the_goals(tmp_path: Path) -> None:
-    simulate(tmp_path / "suite", "suite", "--cases", "all", "--seeds", "1,2,3")
-    cases = sorted((tmp_path / "suite").iterdir())
-    summary = tool("score").summarise([scored(case, tmp_path / "found" / case.name) for case in cases])
-    assert {name: summary[name] for name, goal in GOALS.items() if summary[name] < goal} == {}
-    assert (summary["rec_harmful"], summary["false_positive_rate"]) == (0.0, 0.0)
+    cases = sorted(simulated(tmp_path, "suite", "--cases", "all", "--seeds", "1,2,3").iterdir())
+    records = [scored(case, tmp_path / "found" / case.name) for case in cases]
+    sys.stdout.write("\n" + table(records) + "\n")
+    assert short_of(summary(records), GOALS) == {}
+    assert (summary(records)["rec_harmful"], summary(records)["false_positive_rate"]) == (0.0, 0.0)
 
 
 @pytest.mark.long
-@pytest.mark.timeout(3600)
-def test_two_incidents_at_once_are_both_found(tmp_path: Path) -> None:
-    simulate(tmp_path / "pair", "run", "--incident", "long_input_shift+replica_down", "--seed", "21")
-    record = scored(tmp_path / "pair", tmp_path / "found")
-    assert record["incidents_found"] == 1.0
-    assert {row["rec_harmful"] for row in record["slos"]} == {0}
-
-
-@pytest.mark.long
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(4 * LONGEST_S)
 def test_ten_healthy_runs_have_no_finding(tmp_path: Path) -> None:
-    simulate(tmp_path / "suite", "suite", "--cases", "healthy", "--seeds", "1,2,3,4,5,6,7,8,9,10")
-    wrong = [
-        case.name for case in sorted((tmp_path / "suite").iterdir()) if result_of(case, tmp_path / "found").findings
-    ]
-    assert wrong == []
+    cases = simulated(tmp_path, "suite", "--cases", "healthy", "--seeds", "1,2,3,4,5,6,7,8,9,10")
+    wrong = {
+        case.name: [finding.objective for finding in findings_of(case, tmp_path / "found")]
+        for case in sorted(cases.iterdir())
+    }
+    assert {name: found for name, found in wrong.items() if found} == {}

@@ -9,7 +9,7 @@ from fractions import Fraction
 import polars as pl
 import pytest
 
-from analysis.aggregates.charges import MEASURES, charge_lines, cube, fraction_of, total
+from analysis.aggregates.charges import MEASURES, charge_lines, condensed_lines, cube, fraction_of, total
 from analysis.ledger import keep_ledger
 from analysis.pricebook import PriceBook, PriceEntry
 from ingest.errors import ConfigError
@@ -42,6 +42,14 @@ def test_a_request_of_several_calls_counts_once_at_its_last_call_and_pays_at_eac
         ("m", "v"): {"requests": 1, "cost": 7_000_000, "input_tokens": 7},
         ("n", "u"): {"requests": 1, "cost": 5_000_000, "input_tokens": 5},
     }
+
+
+@pytest.mark.parametrize("count", [7, 2**62])
+def test_lines_are_added_up_exactly_beyond_64_bits_too(count: int) -> None:
+    ledger = keep_ledger(requests(tokens(count, user="u"), tokens(count, user="u"), tokens(1, user="v")), None, BOOK)
+    lines = condensed_lines(ledger.requests, ledger, ("user",))
+    found = cube(lines, ["user"], {"input_tokens": MEASURES["input_tokens"]})
+    assert found == {("u",): {"input_tokens": 2 * count}, ("v",): {"input_tokens": 1}}
 
 
 def test_every_kind_of_waste_is_told_apart() -> None:

@@ -22,7 +22,7 @@ from analysis.aggregates.statistics import (
     quantile_ranks,
     rank,
     share_interval,
-    weighted_quantile,
+    weighted_quantiles,
     wilson,
 )
 
@@ -143,5 +143,5 @@ def test_interpolation_is_that_of_numpy_and_serves_other_tools_alone() -> None:
 
 def test_a_weighted_quantile_gives_each_vote_a_place() -> None:
     values, weights = pl.Series([3.0, 1.0, 2.0, 9.0]), pl.Series([1, 2, 7, 0])
-    assert [weighted_quantile(values, weights, p) for p in (0.2, 0.21, 0.9, 0.91, 1.0)] == [1.0, 2.0, 2.0, 3.0, 3.0]
-    assert weighted_quantile(values, weights * 0, 0.5) is None
+    assert weighted_quantiles(values, weights, (0.2, 0.21, 0.9, 0.91, 1.0)) == [1.0, 2.0, 2.0, 3.0, 3.0]
+    assert weighted_quantiles(values, weights * 0, (0.5, 0.9)) == [None, None]

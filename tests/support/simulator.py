@@ -1,0 +1,152 @@
+"""The shared incident simulator and its scorer, for tests that plant an incident and look for it.
+
+TAILWISE_SIMULATOR_PYTHON names an interpreter that has numba, where the tests' own has not. TAILWISE_SIMULATED names a
+folder in which runs are kept: the same arguments give the same output, so a second test takes what the first one made.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from analysis.analyze import analyze, judgement, measured
+from analysis.objectives import Objectives, load_objectives
+from analysis.pricebook import PriceBook
+from analysis.prices import read_prices
+from analysis.result import AnalysisResult, Finding
+from ingest.load import LoadOptions, load_paths
+from ingest.selection import Selection
+from ingest.store.database import Store, StoreSettings
+from tests.support.shared import shared
+
+NOW = datetime(2026, 3, 3, tzinfo=UTC)
+PYTHON = os.environ.get("TAILWISE_SIMULATOR_PYTHON", sys.executable)
+KEPT = os.environ.get("TAILWISE_SIMULATED")
+LONGEST_S = 7200  # of all cases of three seeds, on a machine that does much else: measured 1,400
+SCORES = ("stage_top1", "symptom_top1", "precision", "recall", "rec_hit", "rec_harmful", "cause_top1", "window_iou")
+
+
+def tool(name: str) -> ModuleType:
+    """A script of the shared incidents as a module."""
+    path = shared(f"incidents/{name}.py")
+    spec = importlib.util.spec_from_file_location(f"incident_{name}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def simulated(folder: Path, *arguments: str) -> Path:
+    """The folder with what the simulator writes for these arguments; the test is skipped where numba is absent."""
+    script = shared("incidents/simulate.py")
+    if subprocess.run([PYTHON, "-c", "import numba"], check=False, capture_output=True).returncode:
+        pytest.skip("the simulator needs numba; install it, or name a Python that has it: TAILWISE_SIMULATOR_PYTHON")
+    name = "_".join(word.strip("-").replace("=", "-").replace(",", "-") for word in arguments)
+    out = Path(KEPT or folder) / name
+    done = out.with_suffix(".done")
+    if not done.exists():
+        shutil.rmtree(out, ignore_errors=True)
+        command = [PYTHON, str(script), *arguments, "--gzip", "--out", str(out)]
+        ran = subprocess.run(command, check=False, capture_output=True, text=True, timeout=LONGEST_S)
+        assert ran.returncode == 0, ran.stderr[-2000:]
+        done.touch()
+    return out
+
+
+@contextmanager
+def _loaded(case: Path, folder: Path, requests: str) -> Iterator[tuple[Store, Objectives, PriceBook]]:
+    folder.mkdir(parents=True, exist_ok=True)
+    tool("convert").config(case, folder)
+    with Store.open(settings=StoreSettings(threads=2)) as store:
+        load_paths([case / requests, case / "replica_hours.jsonl", case / "run.json"], store, LoadOptions())
+        yield store, load_objectives(folder / "objectives.yaml"), read_prices(folder / "prices.yaml")
+
+
+def result_of(case: Path, folder: Path, requests: str = "requests.jsonl.gz") -> AnalysisResult:
+    """The analysis of a case under its own objectives and prices; `folder` takes those files."""
+    with _loaded(case, folder, requests) as (store, objectives, prices):
+        return analyze(store, Selection(), objectives=objectives, prices=prices, now=NOW)
+
+
+def findings_of(case: Path, folder: Path) -> tuple[Finding, ...]:
+    """The findings of the same analysis, without all else that is in it."""
+    with _loaded(case, folder, "requests.jsonl.gz") as (store, objectives, prices):
+        side = measured(store, Selection(), objectives, prices, None)
+        return judgement(store, side, objectives)[1]
+
+
+def scored(case: Path, folder: Path) -> dict[str, Any]:
+    """The scorer's record of one case."""
+    findings = findings_of(case, folder)
+    found = folder / "findings.json"
+    found.write_text(json.dumps({"findings": [asdict(finding) for finding in findings]}))
+    diagnosis = folder / "diagnosis.json"
+    diagnosis.write_text(json.dumps(tool("convert").diagnosis(found)))
+    score = tool("score")
+    truth = json.loads((case / "truth.json").read_text())
+    record: dict[str, Any] = score.score_case(truth, score.load_diagnosis(str(diagnosis)))
+    return record
+
+
+def summary(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The scorer's averages: over the objectives of a case, then over cases."""
+    found: dict[str, Any] = tool("score").summarise(records)
+    return found
+
+
+def table(records: Sequence[dict[str, Any]]) -> str:
+    """The scorer's table by kind of incident, and every objective that is not wholly right."""
+    kinds: dict[str, list[dict[str, Any]]] = {}
+    for record in records:
+        kinds.setdefault(record["kind"], []).append(record)
+    lines = [f"{'incident':36} cases " + " ".join(f"{name[:9]:>9}" for name in SCORES)]
+    for kind, of_kind in [*sorted(kinds.items()), ("all", list(records))]:
+        told = summary(of_kind)
+        figures = " ".join("        -" if told[name] is None else f"{told[name]:9.3f}" for name in SCORES)
+        lines.append(f"{kind:36} {len(of_kind):5} {figures}  false positives {told['false_positive_rate']}")
+    return "\n".join([*lines, *misses(records)])
+
+
+def misses(records: Sequence[dict[str, Any]]) -> list[str]:
+    """One line per objective of a case that some score is against, and per objective that is wrongly named."""
+    lines = []
+    for record in records:
+        name = f"{record['case']} s{record['seed']}"
+        for row in record["slos"]:
+            low = {score: row[score] for score in SCORES if row[score] is not None and _is_miss(score, row[score])}
+            if low:
+                lines.append(f"  {name} {row['slo']}: {low}")
+        if wrong := [*record.get("wrong_slos", ()), *record.get("extra_slos", ())]:
+            lines.append(f"  {name}: named without a breach: {', '.join(wrong)}")
+    return lines
+
+
+def _is_miss(score: str, value: float) -> bool:
+    return bool(value) if score == "rec_harmful" else value < (0.5 if score == "window_iou" else 1.0)
+
+
+def moved(case: Path, factor: float, folder: Path) -> Path:
+    """The case with every limit times a factor."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in case.iterdir():
+        if path.name != "slo.json":
+            (folder / path.name).symlink_to(path)
+    objectives = json.loads((case / "slo.json").read_text())
+    for one in objectives["objectives"]:
+        one["threshold"] = round(one["threshold"] * factor, 12)
+    (folder / "slo.json").write_text(json.dumps(objectives))
+    return folder
