@@ -6,7 +6,7 @@ bytes. Nothing here reads a clock, a setting of the process or a file of the use
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -47,13 +47,13 @@ from analysis.result import (
     DataQuality,
     Finding,
     ObjectiveResult,
-    RolledFigures,
 )
+from analysis.rollups.days import Day, rolled_days
 from analysis.rollups.figures import rolled_figures
 from analysis.rollups.verdicts import rolled_verdicts
 from analysis.rules.catalog import Catalog, built_in
 from ingest.schema import NS_PER_S, REQUESTS
-from ingest.selection import DERIVED_DIMENSIONS, Selection
+from ingest.selection import DERIVED_DIMENSIONS, Selection, to_iso
 from ingest.store.database import Store
 
 MOST_COST_ROWS = 10_000  # of a table in the result: 3 MB of JSON; the command costs has them all
@@ -72,6 +72,7 @@ class Measured:
     ledger: Ledger
     span: Span
     selection: Selection
+    dropped: str | None = None  # what the frame lacks, where days of the selection were dropped
 
 
 def analyze(
@@ -175,7 +176,7 @@ def analyze(
             rules=(catalog or built_in()).source,
             command=command,
         ),
-        notes=_notes(side, rolled),
+        notes=_notes(side),
         rolled=rolled,
         compatible=compatible_figures(frame, defining),
         follow_up=None if before is None else follow_up(before, present),
@@ -237,7 +238,18 @@ def measured(
     frame = with_good(frame, objectives, last_instant(frame))
     stored = store.replica_hours(selection)
     hours = fleet_hours(stored, selection, fleet, frame)
-    return Measured(frame, stored, hours, ledger, span_of(frame, selection.start_ns, selection.end_ns), selection)
+    span = span_of(frame, selection.start_ns, selection.end_ns)
+    return Measured(frame, stored, hours, ledger, span, selection, _dropped(rolled_days(store, selection)))
+
+
+def _dropped(days: Sequence[Day]) -> str | None:
+    if not days:
+        return None
+    return (
+        f"Rows of {to_iso(days[0].start_ns)} to {to_iso(days[-1].end_ns)} were dropped by retention: "
+        f"{sum(day.requests for day in days):,} requests are told by their roll-ups alone. Findings and all figures that "
+        "are not named as rolled up lack them."
+    )
 
 
 def earlier_requests(
@@ -313,15 +325,14 @@ def _uploads_behind(store: Store, side: Measured) -> pl.DataFrame:
     return uploads.filter(pl.col("upload_id").is_in(side.frame.get_column("upload_id").unique().to_list()))
 
 
-def _notes(side: Measured, rolled: RolledFigures | None) -> list[str]:
+def _notes(side: Measured) -> list[str]:
     notes: list[str] = []
-    if rolled is not None:
-        notes.append(
-            f"Rows of {rolled.start} to {rolled.end} were dropped by retention: {rolled.requests_dropped:,} requests are "
-            "told by their roll-ups alone. Findings and all figures that are not named as rolled up lack them."
-        )
+    if side.dropped is not None:
+        notes.append(side.dropped)
     if side.frame.is_empty():
-        notes.append("No request lies in this selection." if rolled is None else "No row of this selection stands.")
+        notes.append(
+            "No request lies in this selection." if side.dropped is None else "No row of this selection stands."
+        )
     elif side.span.seconds is None:
         notes.append("No request has a clock, so there are no rates, windows or series.")
     elif side.selection.start_ns is None or side.selection.end_ns is None:

@@ -38,12 +38,16 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Breakdown:
-    """Rows of the largest groups; `groups` there are in all, `left_out` of them without a row."""
+    """Rows of the largest groups; `groups` there are in all, `left_out` of them without a row.
+
+    `note`: what the rows lack, where days of the selection were dropped.
+    """
 
     by: list[str]
     rows: list[Row]
     groups: int
     left_out: int
+    note: str | None = None
 
 
 def breakdown(
@@ -82,7 +86,7 @@ def breakdown(
         for key, frame in shown
         for row in make[part](frame)
     ]
-    return Breakdown(list(by), rows, len(groups), len(groups) - len(shown))
+    return Breakdown(list(by), rows, len(groups), len(groups) - len(shown), side.dropped)
 
 
 def _groups(frame: pl.DataFrame, by: Sequence[str]) -> list[tuple[tuple[str | None, ...], pl.DataFrame]]:

@@ -24,12 +24,14 @@ from analysis.breakdown import Breakdown, breakdown
 from analysis.describe import selection_record
 from analysis.dimensions import grouped
 from analysis.fleet import Fleet, read_fleet
+from analysis.ledger import Ledger
 from analysis.objectives import Objectives, default_objectives, load_objectives, read_objectives
 from analysis.pricebook import PriceBook
 from analysis.prices import default_prices, read_prices
 from analysis.reconcile import reconcile
 from analysis.result import AnalysisResult, Costs, Finding, ObjectiveResult, Reconciliation, SelectionRecord
-from analysis.rollups.charges import refuse_months, rolled_charges
+from analysis.rollups.charges import RolledCharges, refuse_months, rolled_charges
+from analysis.rollups.days import rolled_days
 from analysis.rules.catalog import Catalog, built_in
 from analysis.rules.own import own_catalog, read_catalog
 from api.finance import source_hash
@@ -52,6 +54,7 @@ KEPT_SIDES = 4
 KEPT_JUDGEMENTS = 32
 MOST_SIDE_BYTES = 512_000_000  # measured requests that are kept in memory; about 600,000 of them
 HASH_DIGITS = 10
+TRIES = 3  # of a reading that a dropped day came into, before days wait for it
 
 
 @dataclass(frozen=True)
@@ -185,7 +188,7 @@ class Service:
         question = self._checked(question)
         if baseline is not None:
             return self._compute(question, baseline)
-        make = lambda: self._compute(question, self._before(question))  # noqa: E731 - called once, below
+        make = lambda: self._steady(lambda: self._compute(question, self._before(question)))  # noqa: E731
         return self._results.get(self._result_key(question), self._live, make)
 
     def judgement(self, question: Question) -> Judgement:
@@ -198,7 +201,7 @@ class Service:
         key = self._key(question)
         if (result := self._results.find(self._result_key(question), self._live)) is not None:
             return Judgement(result.selection, tuple(result.objectives), tuple(result.findings))
-        return self._judgements.get(key, self._live, lambda: self._judge(question))
+        return self._judgements.get(key, self._live, lambda: self._steady(lambda: self._judge(question)))
 
     def diagnosis(self, question: Question, objective_id: str) -> Diagnosis:
         """One objective with its findings. Objectives that broke together explain each other, so all are judged.
@@ -219,9 +222,7 @@ class Service:
         """
         question = self._checked(question)
         _, _, fleet = self.read_books(question.books)
-        side = self.side(question)
-        kept = rolled_charges(self.store, side.selection, side.ledger)
-        ledger = side.ledger if kept is None else kept.ledger
+        side, ledger, kept = self._charged(question)
         return costs(
             side.frame, side.replica_hours, by, ledger=ledger, fleet=fleet, selection=side.selection, kept=kept
         )
@@ -243,14 +244,12 @@ class Service:
         Raises:
             ConfigError: the question, one of its files or a dimension breaks a rule.
         """
-        side = self.side(self._checked(question))
+        side, ledger, kept = self._charged(self._checked(question))
         behind = set(side.frame.get_column("upload_id"))
         uploads = self.store.uploads().select("upload_id", "sha256", "name").iter_rows()
         hashes = source_hash(sha256 or name for upload, sha256, name in uploads if upload in behind)
         made_by = f"tailwise {metadata.version('tailwise')}"
         options = FocusOptions(version=version, source_hash=hashes, generator=made_by)
-        kept = rolled_charges(self.store, side.selection, side.ledger)
-        ledger = side.ledger if kept is None else kept.ledger
         return focus_bundle(metered(side.frame, ledger, further, kept=kept), options)
 
     def breakdown(
@@ -297,6 +296,26 @@ class Service:
         if row is None:
             raise NotFound(f'no report has the id "{report_id}"')
         return read_result(row["result"].encode())
+
+    def _charged(self, question: Question) -> tuple[Measured, Ledger, RolledCharges | None]:
+        """The measured requests, and the charges of those that are gone, with a ledger of the prices of both."""
+
+        def read() -> tuple[Measured, Ledger, RolledCharges | None]:
+            side = self.side(question)
+            kept = rolled_charges(self.store, side.selection, side.ledger)
+            return side, side.ledger if kept is None else kept.ledger, kept
+
+        return self._steady(read)
+
+    def _steady(self, read: Callable[[], T]) -> T:
+        """What is read, all of it from before a day was dropped or all from after: no request twice, none left out."""
+        for _ in range(TRIES):
+            mark = lists.n_rolled(self.store)
+            made = read()
+            if lists.n_rolled(self.store) == mark:
+                return made
+        with self.store.quiet():
+            return read()
 
     def side(self, question: Question) -> Measured:
         """The measured requests of a question whose files are complete."""
@@ -348,7 +367,9 @@ class Service:
 
     def _before(self, question: Question) -> tuple[Store, Selection] | None:
         before = question.selection_before(self.timezone(question))
-        return (self.store, before) if before is not None and lists.span(self.store, before) else None
+        if before is None or not lists.span(self.store, before) or rolled_days(self.store, before):
+            return None  # the part of a week that still stands is no week to compare with
+        return self.store, before
 
     def _result_key(self, question: Question) -> str:
         """Everything that a whole result depends on: a new report of the week before is followed up anew."""
@@ -374,7 +395,8 @@ class Service:
 
     def _key(self, question: Question) -> str:
         """Everything a result depends on but the live rows."""
-        hasher = hashlib.sha256(repr((self._revision, replace(question, command=None))).encode())
+        known = (self._revision, lists.n_rolled(self.store), replace(question, command=None))
+        hasher = hashlib.sha256(repr(known).encode())
         for path in astuple(question.books):
             hasher.update(hashlib.sha256(_bytes(path)).digest())
         return hasher.hexdigest()

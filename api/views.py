@@ -85,6 +85,8 @@ def home_view(house: House) -> HomeView:
         latest_report=reports[0].id if reports else None,
         timezone=house.service.timezone(Question()),
         simulated=latest.provenance.simulated if latest else False,
+        retention=house.settings.retention,
+        rolled_until=house.retention.view()["rolled_up"]["to"],
         extra_links=LINKS,
     )
 
@@ -93,7 +95,12 @@ def upload_item(house: House, row: dict[str, Any]) -> UploadItem:
     """One upload as the page lists it."""
     view = upload_view(row, house.jobs.about(row["upload_id"]))
     names = ("id", "name", "format", "state", "read", "accepted", "duplicate", "rejected", "received", "size_bytes")
-    return UploadItem(**{name: view[name] for name in names}, message=view["message"], reasons=view["reasons"])
+    return UploadItem(
+        **{name: view[name] for name in names},
+        message=view["message"],
+        reasons=view["reasons"],
+        rolled_up=view["rolled_up"],
+    )
 
 
 def report_item(house: House, row: dict[str, Any]) -> ReportItem:

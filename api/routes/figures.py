@@ -17,7 +17,7 @@ from api.routes.asking import Asked, Inside, answer, names_of, parts
 router = APIRouter(prefix="/api/v1", tags=["figures"])
 
 FIGURES: tuple[tuple[str, tuple[str, ...], str], ...] = (  # route, keys of the result, what it answers
-    ("summary", ("summary", "data_quality"), "How much there was, and how far it can be trusted"),
+    ("summary", ("summary", "data_quality", "rolled"), "How much there was, and how far it can be trusted"),
     ("stages", ("stages",), "Where the time went"),
     ("strata", ("strata",), "Latency by input and output length"),
     ("goodput", ("goodput",), "Requests and tokens per second that kept every objective"),
@@ -64,7 +64,7 @@ def latency(
     result = house.service.analyze(question)
     rows = [row for row in result.latency if not metric or row.metric in metric]
     strata = [row for row in result.strata if not metric or row.metric in metric]
-    return answer({"selection": result.selection, "latency": rows, "strata": strata})
+    return answer({"selection": result.selection, "latency": rows, "strata": strata, "rolled": result.rolled})
 
 
 @router.get("/result", summary="The whole result, as a report is drawn from it")

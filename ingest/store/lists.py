@@ -115,6 +115,13 @@ def counts(store: Store) -> dict[str, int]:
     return {table: int(row[0]) if row else 0 for table, row in rows.items()}
 
 
+def n_rolled(store: Store) -> int:
+    """Pieces of days that were rolled up: it grows with each that is dropped."""
+    with store.cursor() as cursor:
+        row = cursor.execute("SELECT count(*) FROM rolled_days").fetchone()
+    return int(row[0]) if row else 0
+
+
 def rolled(store: Store) -> dict[str, int | None]:
     """First and last instant of the days that were rolled up, what went with them, and rows of roll-ups."""
     kept = " + ".join(f"(SELECT count(*) FROM {table})" for table in ROLLED)

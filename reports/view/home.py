@@ -41,6 +41,7 @@ class HomePage:
     objectives_note: str
     reports: Table | None
     empty: bool
+    kept: str
     links: tuple[tuple[str, str], ...]
 
 
@@ -63,6 +64,7 @@ def home_of(view: HomeView, text: Text) -> HomePage:
         objectives_note=verdict.under_title(latest, text) if latest is not None else "",
         reports=_reports(view.reports, text) if view.reports else None,
         empty=not view.uploads and not view.reports,
+        kept=_kept(view, text),
         links=tuple(view.extra_links),
     )
 
@@ -106,11 +108,26 @@ def _upload_badge(upload: UploadItem, text: Text) -> Badge:
     return Badge("unknown", text.say(upload.state))
 
 
+def _upload_says(upload: UploadItem, text: Text) -> tuple[Rich, ...]:
+    told = [upload.message] if upload.message else []
+    if upload.rolled_up:
+        told.append(text.say("{n} rows rolled up and dropped", n=words.count(upload.rolled_up)))
+    return tuple((Piece(line, "hint"),) for line in told)
+
+
+def _kept(view: HomeView, text: Text) -> str:
+    """How long rows are kept, and up to when only roll-ups are; empty where nothing was ever dropped."""
+    says = [] if view.retention is None else [text.say("Rows are kept for {keep}.", keep=view.retention)]
+    if view.rolled_until is not None:
+        says.append(text.say("Of the time before {when}, dropped days are told by their roll-ups.", when=text.moment(view.rolled_until)))  # fmt: skip
+    return " ".join(says)
+
+
 def _uploads(uploads: list[UploadItem], text: Text) -> Table:
     rows = tuple(
         row(
             upload.name,
-            Cell(((Piece(upload.message, "hint"),),) if upload.message else (), badge=_upload_badge(upload, text)),
+            Cell(_upload_says(upload, text), badge=_upload_badge(upload, text)),
             text_cell(upload.format or words.UNKNOWN),
             number_cell(words.count(upload.read)),
             number_cell(words.count(upload.accepted)),

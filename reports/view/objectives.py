@@ -35,6 +35,7 @@ from reports.view.blocks import (
     text_cell,
 )
 from reports.view.labels import VERDICTS, badge, objective_rule
+from reports.view.rolled import rolled_blocks
 from reports.view.times import incidents, ticks, wall_clock
 
 STRIP_WIDTH = 134
@@ -73,7 +74,8 @@ def objectives_part(result: AnalysisResult, text: Text) -> Part:
     blocks: tuple[Block, ...] = (Panel("", (table,)),)
     if not rows:
         blocks = (Message(plain(text.say("No objective is defined for this selection."))),)
-    return Part("p3", text.say("3. Objectives"), text.say("3. Objectives"), lead, blocks)
+    whole = (*blocks, *rolled_blocks(result, text))
+    return Part("p3", text.say("3. Objectives"), text.say("3. Objectives"), lead, whole)
 
 
 def ordered(objectives: list[ObjectiveResult]) -> list[ObjectiveResult]:

@@ -28,6 +28,7 @@ class UploadItem:
     size_bytes: int | None = None
     message: str | None = None
     reasons: dict[str, int] = field(default_factory=dict)  # reason to number of rejected rows
+    rolled_up: int = 0  # rows that retention dropped
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class HomeView:
     latest_report: str | None = None  # id of the report that `latest` was stored as
     timezone: str = "UTC"
     simulated: bool = False
+    retention: str | None = None  # how long rows are kept, such as 35d; None: for ever
+    rolled_until: str | None = None  # end of the last day whose rows were dropped
     extra_links: list[tuple[str, str]] = field(default_factory=list)  # label, address
 
 

@@ -108,3 +108,33 @@ def test_a_backup_has_the_roll_ups_and_doctor_knows_them(tmp_path: Path) -> None
     assert "60 requests in " in checks["retention"].says
     said = tailwise("costs", "--store", "store.duckdb", "--by", "user", folder=tmp_path)
     assert (said.returncode, before["total_usd"][:6] in said.stdout) == (0, True), said.stdout + said.stderr
+
+
+def test_the_pages_say_what_was_dropped(tmp_path: Path) -> None:
+    with client(tmp_path) as service:
+        put(service, "old.jsonl", OLD)
+        put(service, "new.jsonl", NEW)
+    with client(tmp_path, retention="7d") as service:
+        dropped(service)
+        made = service.post("/api/v1/reports", json={}).json()
+        home, report = service.get("/").text, service.get(f"/reports/{made['id']}").text
+        summary = service.get("/api/v1/summary").json()
+        groups = service.get("/api/v1/latency", params={"by": "user"}).json()
+    assert "60 rows rolled up and dropped" in home
+    assert "Rows are kept for 7d." in home
+    assert "Rows of 60 requests, " in report
+    assert "100 requests in all, costs " in report
+    assert "P95, within 1 %" in report
+    assert "Attainment, exact" in report
+    assert (summary["summary"]["requests"], summary["rolled"]["requests"]) == (40, 100)
+    assert "60 requests are told by their roll-ups alone" in groups["note"]
+
+
+def test_a_week_whose_rows_are_partly_gone_is_not_compared_with(tmp_path: Path) -> None:
+    asked = {"from": (TODAY - timedelta(days=8)).isoformat(), "to": (TODAY + timedelta(days=1)).isoformat()}
+    with client(tmp_path) as service:
+        put(service, "rows.jsonl", rows("a", 12, 50) + rows("b", 9, 50) + NEW)
+        assert service.get("/api/v1/comparison", params=asked).json()["comparison"] is not None
+    with client(tmp_path, retention="10d") as service:
+        dropped(service)
+        assert service.get("/api/v1/comparison", params=asked).json()["comparison"] is None

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis.analyze import Measured
 from api.question import Books, Question
 from api.service import Service, read_result
 from ingest.errors import NotFound
@@ -17,6 +18,7 @@ from ingest.store.database import Store, StoreSettings
 from reports.render import render
 from tests.support.builders import frame
 from tests.support.results import week
+from tests.support.retention import at, drop, filled, some_rows
 from tests.support.server import request_rows
 from tests.support.service import Row, in_fault
 from tests.support.service import service as rows_of
@@ -135,3 +137,25 @@ def test_a_week_follows_up_what_the_report_before_it_advised(tmp_path: Path) -> 
 
 def test_a_result_survives_its_json() -> None:
     assert read_result(render(week(), "json")) == week()
+
+
+def test_what_is_read_while_a_day_is_dropped_is_read_again() -> None:
+    with Store.open() as store:
+        filled(store, some_rows(300))
+        service = Service(store, timezone="Europe/Berlin")
+        before = service.costs(Question(), ["tenant"])
+        reads: list[int] = []
+        real = service.side
+
+        def dropping(question: Question) -> Measured:
+            found = real(question)
+            if not reads:
+                drop(store, at("2026-03-04T23:00:00"))  # comes between the rows and their roll-ups
+            reads.append(found.frame.height)
+            return found
+
+        service.side = dropping  # type: ignore[method-assign]
+        after = service.costs(Question(), ["tenant"])
+    by_tenant = [{row.by["tenant"]: row.requests for row in told.rows} for told in (before, after)]
+    assert by_tenant[0] == by_tenant[1]
+    assert (len(reads), reads[0], reads[1] < 300) == (2, 300, True)
