@@ -1,10 +1,12 @@
 """Spans of one trace -> one request with its stages.
 
-Input: OTLP JSON files, read by SQL, and RawSpan batches of the Python readers; both end in table `spans`.
+Input: OTLP JSON files, read by SQL; columns of protobuf messages; RawSpan batches of the Python readers. All end in
+table `spans`.
 Output: rows of `requests` and `calls` for every trace that got or lost a span.
 
 Steps, all inside the transaction of the given cursor (Store.writing):
-    load_spans or stage_spans   new spans into the store, rejects, duplicates; their traces are noted as pending
+    load_spans, stage_pieces    new spans into the store, rejects, duplicates; their traces are noted as pending
+    or stage_spans
     assemble                    every pending trace -> its request row, anew, from all its spans in the store
     forget_spans                takes the spans of an upload out again; their traces are noted as pending
 Pending traces stand in the store, so spans may be durable before their requests are made.
@@ -13,7 +15,7 @@ Pending traces stand in the store, so spans may be durable before their requests
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -23,6 +25,7 @@ from ingest.errors import Cancelled, Reject, UnreadableInput
 from ingest.formats import otlp_json
 from ingest.formats.contract import RawSpan, Source
 from ingest.formats.heads import head_of
+from ingest.formats.otlp_columns import Piece
 from ingest.lines import UNJUDGED, json_rejects
 from ingest.mapping import Mapping
 from ingest.store import assembly, span_batch, spans
@@ -44,6 +47,7 @@ __all__ = [
     "assemble",
     "forget_spans",
     "load_spans",
+    "stage_pieces",
     "stage_spans",
 ]
 
@@ -157,7 +161,7 @@ def stage_spans(
     learned = _learned(options)
     relation = span_batch.relation(cursor, batch, options.mapping)
     spans.learn(cursor, relation.sql, relation.parameters, learned)
-    intake = _take_in(cursor, relation, learned, upload_id, options, staged=True)
+    intake = _take_in(cursor, [relation], learned, upload_id, options, staged=True)
     rejects: tuple[Reject, ...] = ()
     if intake.rejected:
         rejects = tuple(
@@ -165,6 +169,43 @@ def stage_spans(
             for number, reason, head, detail in spans.refusals(cursor, relation, learned)
         )
     return _counts(intake, learned, rejects)
+
+
+def stage_pieces(
+    cursor: DuckDBPyConnection,
+    pieces: Iterable[Piece],
+    again: Callable[[], Iterable[Piece]],
+    upload_id: str,
+    options: SpanOptions,
+    *,
+    is_large: bool,
+) -> SpanCounts:
+    """Counts of a source of protobuf messages, now in the store; requests follow with `assemble`.
+
+    The same rules as for OTLP JSON. Rejects have the place of their message as `offset`.
+
+    Args:
+        pieces: the next is asked for when the one before is in the store.
+        again: the same once more; asked for only if spans were refused, to tell where they stand.
+        is_large: the spans go straight into the store, if nothing of the upload is there yet.
+    """
+    spans.prepare(cursor)
+    learned = _learned(options)
+
+    def relations() -> Iterator[RawRelation]:
+        for piece in pieces:
+            relation = span_batch.piece_relation(cursor, piece, options.mapping)
+            if not learned.shapes:
+                spans.learn(cursor, relation.sql, relation.parameters, learned)
+            yield relation
+
+    is_staged = not is_large or spans.holds(cursor, upload_id)
+    intake = _take_in(cursor, relations(), learned, upload_id, options, staged=is_staged)
+    rejects: list[Reject] = []
+    for piece in again() if intake.rejected else ():
+        told = spans.refusals(cursor, span_batch.piece_relation(cursor, piece, options.mapping), learned)
+        rejects += [Reject(None, place, reason, head_of(head or ""), detail) for place, reason, head, detail in told]
+    return _counts(intake, learned, tuple(rejects))
 
 
 def assemble(cursor: DuckDBPyConnection, *, cancelled: Cancelling | None = None) -> AssemblyCounts:
@@ -207,12 +248,12 @@ class SpanLoad:
         sample = start[: start.rfind(b"\n") + 1] or start
         self._learn(sample)
         is_staged = self.source.size_bytes < STAGED_BYTES or spans.holds(self.cursor, self.upload_id)
-        intake = _take_in(self.cursor, relation, self.learned, self.upload_id, self.options, staged=is_staged)
+        intake = _take_in(self.cursor, [relation], self.learned, self.upload_id, self.options, staged=is_staged)
         rejects = self._line_rejects(relation, intake)
         if intake.refused.get("line.snake"):
             snake = spans.lines_of(str(self.source.path), self.source.packing, "snake", self.options.mapping)
             spans.learn(self.cursor, snake.sql, snake.parameters, self.learned)
-            more = _take_in(self.cursor, snake, self.learned, self.upload_id, self.options, staged=True)
+            more = _take_in(self.cursor, [snake], self.learned, self.upload_id, self.options, staged=True)
             rejects = sorted((*rejects, *self._line_rejects(snake, more)), key=lambda r: (r.line or 0, r.offset or 0))
             intake = intake.plus(more)
         return _counts(intake, self.learned, tuple(rejects))
@@ -308,17 +349,26 @@ def _learned(options: SpanOptions) -> Learned:
 
 def _take_in(
     cursor: DuckDBPyConnection,
-    relation: RawRelation,
+    relations: Iterable[RawRelation],
     learned: Learned,
     upload_id: str,
     options: SpanOptions,
     *,
     staged: bool,
 ) -> Intake:
-    rate = options.sampling_rate if options.sampling_rate is not None else options.mapping.sampling_rate
     return spans.take_in(
-        cursor, relation, learned, upload_id=upload_id, source=options.source, sampling_rate=rate, staged=staged
+        cursor,
+        relations,
+        learned,
+        upload_id=upload_id,
+        source=options.source,
+        sampling_rate=_rate(options),
+        staged=staged,
     )
+
+
+def _rate(options: SpanOptions) -> float | None:
+    return options.sampling_rate if options.sampling_rate is not None else options.mapping.sampling_rate
 
 
 def _counts(intake: Intake, learned: Learned, rejects: tuple[Reject, ...]) -> SpanCounts:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from ingest.assemble import SpanCounts, SpanOptions, load_spans, stage_spans
 from ingest.errors import Cancelled, Reject
 from ingest.formats.contract import Format, Head, RawNote, RawReject, RawRequest, RawSpan, RowReader, Source, SpanReader
+from ingest.messages import load_messages
 from ingest.normalize import Normalizer, Stamp
 from ingest.receipts import FIRST_REJECTS, LoadOptions
 from ingest.store.append import add_rejects, add_requests
@@ -124,19 +125,24 @@ def load_otlp(
     source: Source,
     file_format: Format,
     *,
+    head: Head,
     upload_id: str,
     options: LoadOptions,
     progress: Callable[[int, int], None] | None,
     cancelled: Callable[[], bool] | None,
 ) -> Told:
-    """What became of the spans of an OTLP JSON source, read by SQL."""
+    """What became of the spans of an OTLP source."""
     reader = file_format.reader
     assert isinstance(reader, SpanReader)  # noqa: S101  # the dispatch of load.py
     spans = SpanOptions(options.mapping, options.attributes, options.sampling_rate, file_format.name)
-    reached = replace(source, path=Path(reachable(store, cursor, source.path)))
-    counts: SpanCounts = load_spans(
-        store, cursor, reached, reader.framing, upload_id, spans, progress=progress, cancelled=cancelled
-    )
+    counts: SpanCounts
+    if reader.framing == "messages":
+        counts = load_messages(cursor, source, head, upload_id, spans, progress=progress, cancelled=cancelled)
+    else:
+        reached = replace(source, path=Path(reachable(store, cursor, source.path)))
+        counts = load_spans(
+            store, cursor, reached, reader.framing, upload_id, spans, progress=progress, cancelled=cancelled
+        )
     add_rejects(store, cursor, upload_id, counts.rejects)
     return Told(
         counts.read,

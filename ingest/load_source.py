@@ -206,6 +206,7 @@ class SourceLoad:
                     cursor,
                     source,
                     self.format,
+                    head=head,
                     upload_id=self.upload_id,
                     options=self.options,
                     progress=progress,

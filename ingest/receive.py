@@ -11,16 +11,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
 import msgspec
 
-from ingest.assemble import SpanCounts, SpanOptions, assemble, load_spans, stage_spans
-from ingest.errors import Reject
-from ingest.formats.contract import RawReject, RawSpan, Source
-from ingest.formats.otlp_messages import check_json, read_protobuf
+from ingest.assemble import SpanCounts, SpanOptions, assemble, load_spans
+from ingest.formats.contract import Source
+from ingest.formats.otlp_messages import check_json, check_protobuf
+from ingest.messages import stage_messages
 from ingest.receipts import LoadOptions
 from ingest.schema import NS_PER_S
 from ingest.selection import to_datetime
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 Kind = Literal["json", "protobuf"]
-BATCH = 5000  # spans staged at once
 HOUR_NS = 3600 * NS_PER_S
 FORMATS: dict[Kind, str] = {"json": "otlp_json", "protobuf": "otlp_protobuf"}
 
@@ -51,11 +49,8 @@ def check(kind: Kind, body: bytes) -> Checked:
     Raises:
         UnreadableInput: it is no export request of that kind.
     """
-    if kind == "json":
-        spans, rejects = check_json(body)
-        return Checked(spans, dict(Counter(reject.reason for reject in rejects)))
-    rows = list(read_protobuf(body))
-    return Checked(len(rows), dict(Counter(row.reason for row in rows if isinstance(row, RawReject))))
+    spans, rejects = check_json(body) if kind == "json" else check_protobuf(body)
+    return Checked(spans, dict(Counter(reject.reason for reject in rejects)))
 
 
 def receive(bodies: Iterable[tuple[Kind, bytes]], store: Store, options: LoadOptions, now_ns: int) -> SpanCounts:
@@ -102,16 +97,11 @@ def _store_lines(
 
 
 def _store_messages(
-    messages: list[bytes], cursor: DuckDBPyConnection, upload_id: str, options: LoadOptions
+    bodies: list[bytes], cursor: DuckDBPyConnection, upload_id: str, options: LoadOptions
 ) -> Iterator[SpanCounts]:
-    rows = iter([row for message in messages for row in read_protobuf(message)])
-    span_options = _span_options(options, "protobuf")
-    while chunk := list(islice(rows, BATCH)):
-        refused = [Reject(None, None, row.reason, row.head, row.detail) for row in chunk if isinstance(row, RawReject)]
-        yield SpanCounts(read=len(refused), rejected=len(refused), rejects=tuple(refused))
-        spans = [row for row in chunk if isinstance(row, RawSpan)]
-        if spans:
-            yield stage_spans(cursor, spans, upload_id, span_options)
+    if bodies:
+        counts = stage_messages(cursor, bodies, upload_id, _span_options(options, "protobuf"))
+        yield replace(counts, rejects=tuple(replace(reject, offset=None) for reject in counts.rejects))
 
 
 def _sum(told: list[SpanCounts]) -> SpanCounts:

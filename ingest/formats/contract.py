@@ -3,7 +3,7 @@
 Three kinds of reader, one per shape of source; a format has exactly one of them:
 
     FlatReader    one request per row, read in bulk by SQL (JSON lines, CSV, Parquet)
-    SpanReader    OTLP JSON, read in bulk by SQL and assembled into requests
+    SpanReader    OTLP, JSON or protobuf, read in bulk and assembled into requests
     RowReader     everything else: Python yields RawRequest or RawSpan, a batch at a time
 
 and Refusal for what is recognized but holds no requests.
@@ -151,9 +151,9 @@ class FlatReader:
 
 @dataclass(frozen=True)
 class SpanReader:
-    """Bulk reading of OTLP JSON, in every framing."""
+    """Bulk reading of OTLP: JSON lines, JSON documents, or messages of protobuf."""
 
-    framing: Literal["lines", "document"]
+    framing: Literal["lines", "document", "messages"]
 
 
 @dataclass(frozen=True)

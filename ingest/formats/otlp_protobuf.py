@@ -2,7 +2,8 @@
 
 Input: export requests behind a 4-byte big-endian length each (the collector's file exporter), each compressed alone
 with zstd or not; behind a varint length (protobuf's own delimited writers); or one bare message (a saved body).
-Output: RawSpan per span. A message that is broken or torn is one rejected piece; its neighbors are read.
+Output: FORMAT, read in bulk (ingest/messages), and messages with their places. A message that is broken or torn is one
+reject; its neighbors are read.
 Source: format page, 2 and 5.1; OTLP trace.proto.
 """
 
@@ -10,13 +11,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import IO
 
-from ingest.errors import UnreadableInput
-from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
+from ingest.errors import Reject
+from ingest.formats.contract import Format, Head, SpanReader
 from ingest.formats.json_rows import MAX_BYTES
-from ingest.formats.otlp_messages import KnownAttributes, read_protobuf
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -71,43 +71,55 @@ def _varint(data: bytes, at: int) -> tuple[int | None, int]:
     return None, at
 
 
-def read(source: Source, head: Head) -> Iterator[RawRow]:
-    framing = framing_of(head.data)
-    known = KnownAttributes()
-    with source.open() as stream:
-        for message, offset, fault in _messages(stream, framing):
-            if fault:
-                yield RawReject(None, offset, fault, message[:40].hex())
-                continue
-            try:
-                body = zstd.decompress(message) if message[:4] == ZSTD_MAGIC else message
-                for row in read_protobuf(body, known):
-                    yield replace(row, offset=offset) if isinstance(row, RawReject) else row
-            except (UnreadableInput, zstd.ZstdError):
-                yield RawReject(None, offset, "bad_value", message[:40].hex())
+@dataclass(frozen=True)
+class Message:
+    """One message, unpacked, and where it begins in the source; `fault` is the reason where it cannot be read."""
+
+    body: bytes
+    offset: int
+    fault: str | None = None
+
+    def reject(self, reason: str) -> Reject:
+        return Reject(None, self.offset, reason, self.body[:40].hex())
 
 
-def _messages(stream: IO[bytes], framing: str | None) -> Iterator[tuple[bytes, int, str | None]]:
-    """Messages with their offset, and the reason where one is torn or too long; a bare message field by field."""
+def messages(stream: IO[bytes], head: bytes) -> Iterator[Message]:
+    """Messages of a source in order; the last may be torn.
+
+    Args:
+        head: first bytes of the source, which tell its framing.
+    """
+    for message in _framed(stream, framing_of(head)):
+        yield message if message.fault or message.body[:4] != ZSTD_MAGIC else _unpacked(message)
+
+
+def _unpacked(message: Message) -> Message:
+    try:
+        body = zstd.ZstdDecompressor().decompress(message.body, max_length=MAX_BYTES + 1)
+    except zstd.ZstdError:
+        return replace(message, fault="bad_value")
+    return replace(message, body=body) if len(body) <= MAX_BYTES else replace(message, fault="line_too_long")
+
+
+def _framed(stream: IO[bytes], framing: str | None) -> Iterator[Message]:
+    """Messages as they lie there; a bare message field by field."""
     offset = 0
     while True:
         tag = stream.read(1) if framing == "bare" else b""
         length, width, is_torn = _length(stream, framing)
         if length is None:
             if is_torn or tag:
-                yield b"", offset, "torn_line"
+                yield Message(b"", offset, "torn_line")
             return
         body = stream.read(min(length, MAX_BYTES))
         if len(body) < min(length, MAX_BYTES):
-            yield body, offset, "torn_line"
+            yield Message(body, offset, "torn_line")
             return
         if length > MAX_BYTES:
-            yield body, offset, "line_too_long"
+            yield Message(body[:40], offset, "line_too_long")
             _skip(stream, length - MAX_BYTES)
-        elif framing == "bare":
-            yield tag + _as_varint(length) + body, offset, None
         else:
-            yield body, offset, None
+            yield Message(tag + _as_varint(length) + body if tag else body, offset)
         offset += len(tag) + width + length
 
 
@@ -142,5 +154,5 @@ FORMAT = Format(
     title="OTLP protobuf",
     says="export requests as the collector and SDKs write them, in every framing",
     sniff=sniff,
-    reader=RowReader(read),
+    reader=SpanReader("messages"),
 )

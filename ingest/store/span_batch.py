@@ -1,32 +1,28 @@
 """Spans of a Python reader as the relation of raw spans.
 
-Input: a batch of RawSpan. Output: RawRelation over a registered frame with the columns of span_source.RAW.
+Input: a batch of RawSpan, or a piece of protobuf messages. Output: RawRelation with the columns of span_source.RAW.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 
 import duckdb
 import polars as pl
 
 from ingest.errors import HEAD_CHARACTERS
-from ingest.formats.attributes import FIRST_TOKEN_EVENTS, RESOURCE_PICKS
+from ingest.formats.attributes import RESOURCE_PICKS
 from ingest.formats.contract import RawSpan
+from ingest.formats.otlp_columns import SEPARATOR, Piece
+from ingest.formats.span_events import EVENT_TYPES, event_figures
 from ingest.mapping import Mapping as OwnNames
 from ingest.store.database import ArrowFrame
 from ingest.store.span_columns import PROMOTED, promoted
 from ingest.store.spans import RawRelation
 
-_INTEGERS = ("line", "encoding", "started", "ended", "event_first_ns", "event_gap_ns", "slice_from_ns", "slice_to_ns")
-_SLICE_STARTS = ("QUEUE_START", "HTTP_SEND_START", "GRPC_SEND_START", "kv_cache_transfer_start")
-_SLICE_ENDS = ("HTTP_SEND_END", "GRPC_SEND_END", "kv_cache_transfer_end")
-
-_EVENTS = ("event_first_ns", "event_gap_ns", "event_error", "event_finish", "slice_from_ns", "slice_to_ns")
-SEPARATOR = "\x1f"  # the control character for it; parts are joined by it on their way into the table
-
-Events = tuple[tuple[str, int, Mapping[str, str]], ...]
+_INTEGERS = ("line", "encoding", "started", "ended")
+LATEST_NS = (1 << 63) - 1  # what the store holds
 
 
 def relation(cursor: duckdb.DuckDBPyConnection, batch: Sequence[RawSpan], own: OwnNames) -> RawRelation:
@@ -43,17 +39,53 @@ def relation(cursor: duckdb.DuckDBPyConnection, batch: Sequence[RawSpan], own: O
     return RawRelation(sql, sql)
 
 
-def _split(column: str) -> str:
+def piece_relation(cursor: duckdb.DuckDBPyConnection, piece: Piece, own: OwnNames) -> RawRelation:
+    """The spans of some protobuf messages as raw spans, until the next piece; `line` is the place of the message.
+
+    Ids become hex and times null where they are unset; a time beyond what the store holds is its latest instant.
+    """
+    # of a table the planner knows the size: of a registered frame it does not, and hashes the spans to join the few
+    for name, frame in (("span_piece", piece.spans), ("span_groups", piece.groups), ("span_shape", piece.shapes)):
+        cursor.register("span_frame", ArrowFrame(frame))
+        try:
+            cursor.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM span_frame")
+        finally:
+            cursor.unregister("span_frame")
+    names, vals = "coalesce(names, [])", _values("vals")
+    wanted = promoted(own)
+    if wanted:
+        names, vals = f"list_concat({names}, $promoted_as)", f"list_concat({vals}, extra)"
+    sql = f"""SELECT place AS line, NULL::VARCHAR AS line_state,
+    left(concat_ws(' ', name, {_hex("trace_id")}, {_hex("span_id")}), {HEAD_CHARACTERS}) AS text, 0 AS encoding, scope,
+    {_hex("trace_id")} AS trace_id, {_hex("span_id")} AS span_id, {_hex("parent_id")} AS parent_id,
+    kept_share(trace_state) AS kept, name, kind::VARCHAR AS kind,
+    least(started, {LATEST_NS})::BIGINT AS started, nullif(least(ended, {LATEST_NS})::BIGINT, 0) AS ended,
+    status::VARCHAR AS status, dropped, {", ".join(EVENT_TYPES)}, {names} AS names, {vals} AS vals,
+    {", ".join(RESOURCE_PICKS)}
+FROM span_piece LEFT JOIN span_groups USING ("group") LEFT JOIN span_shape USING (shape)"""
+    return RawRelation(sql, sql, {"promoted_as": [PROMOTED + name for name in wanted]} if wanted else {})
+
+
+def _hex(column: str) -> str:
+    return f"lower(hex({column}))"
+
+
+def _values(column: str) -> str:
     """SQL of a list that came as one text, which is several times faster than a list per span."""
-    return f"CASE WHEN {column} IS NULL THEN [] ELSE string_split({column}, chr({ord(SEPARATOR)})) END AS {column}"
+    return f"CASE WHEN {column} IS NULL THEN [] ELSE string_split({column}, chr({ord(SEPARATOR)})) END"
+
+
+def _split(column: str) -> str:
+    return f"{_values(column)} AS {column}"
 
 
 def _schema() -> dict[str, pl.DataType]:
     texts = (
         *("line_state", "text", "scope", "trace_id", "span_id", "parent_id", "trace_state", "name", "kind", "status"),
-        *("event_error", "event_finish", *RESOURCE_PICKS, "names", "vals"),
+        *(*RESOURCE_PICKS, "names", "vals"),
     )
-    return dict.fromkeys(_INTEGERS, pl.Int64()) | {"dropped": pl.Int32()} | dict.fromkeys(texts, pl.String())
+    integers = dict.fromkeys(_INTEGERS, pl.Int64()) | {"dropped": pl.Int32()}
+    return integers | dict.fromkeys(texts, pl.String()) | EVENT_TYPES
 
 
 def _columns(batch: Sequence[RawSpan], own: OwnNames) -> dict[str, object]:
@@ -61,10 +93,10 @@ def _columns(batch: Sequence[RawSpan], own: OwnNames) -> dict[str, object]:
     wanted = promoted(own)
     told = [_attributes(span, wanted) for span in batch]
     picked = {id(span.resource): _picked(span.resource) for span in batch}
-    events = [_events(span.events) for span in batch]
+    events = [_events(span) for span in batch]
     nothing = [None] * len(batch)
-    columns: dict[str, object] = dict.fromkeys((*_INTEGERS, "line_state", "event_error", "event_finish"), nothing)
-    columns |= {name: [event.get(name) for event in events] for name in _EVENTS} if any(events) else {}
+    columns: dict[str, object] = dict.fromkeys((*_INTEGERS, "line_state", *EVENT_TYPES), nothing)
+    columns |= {name: [event.get(name) for event in events] for name in EVENT_TYPES} if any(events) else {}
     return columns | {
         "line": range(1, len(batch) + 1),
         "encoding": [0] * len(batch),
@@ -77,7 +109,7 @@ def _columns(batch: Sequence[RawSpan], own: OwnNames) -> dict[str, object]:
         "name": [span.name for span in batch],
         "kind": [str(span.kind) for span in batch],
         "started": [span.start_ns for span in batch],
-        "ended": [span.end_ns for span in batch],
+        "ended": [span.end_ns or None for span in batch],
         "status": [str(span.status_code) for span in batch],
         "dropped": [span.dropped_events for span in batch],
         "names": [_joined(attributes) for attributes in told],
@@ -110,23 +142,9 @@ def _picked(resource: Mapping[str, str]) -> dict[str, str | None]:
     }
 
 
-def _events(events: Events) -> dict[str, object]:
-    if not events:
-        return {}
-    chunks = sorted(at for name, at, _ in events if name.endswith(".chunk") and name in FIRST_TOKEN_EVENTS)
-    return {
-        "event_first_ns": _earliest(events, FIRST_TOKEN_EVENTS),
-        "event_gap_ns": max((b - a for a, b in pairwise(chunks)), default=None),
-        "event_error": _said(events, "exception", "exception.type"),
-        "event_finish": _said(events, "gen_ai.choice", "finish_reason"),
-        "slice_from_ns": _earliest(events, _SLICE_STARTS),
-        "slice_to_ns": _earliest(events, _SLICE_ENDS),
-    }
+def _events(span: RawSpan) -> dict[str, object]:
+    return event_figures((name, at, partial(_as_told, told)) for name, at, told in span.events) if span.events else {}
 
 
-def _earliest(events: Events, names: Iterable[str]) -> int | None:
-    return min((at for name, at, _ in events if name in names), default=None)
-
-
-def _said(events: Events, event: str, attribute: str) -> str | None:
-    return next((attributes.get(attribute) for name, _, attributes in events if name == event), None)
+def _as_told(told: Mapping[str, str]) -> Mapping[str, str]:
+    return told

@@ -7,6 +7,7 @@ and the touched traces in table pending_traces. Everything happens in the transa
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from collections.abc import Mapping as MappingType
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +27,7 @@ RELEASED_NS = 1_798_761_600_000_000_000  # 2027-01-01: a host whose clock stands
 DAMAGED = (duckdb.IOException, duckdb.InvalidInputException)  # what a torn archive and a line too long raise
 
 Parameters = MappingType[str, Any]
+Refusal = tuple[int, str, str | None, str]  # record number or place, reason, first characters, detail
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ def _replace(cursor: duckdb.DuckDBPyConnection, table: str, frame: pl.DataFrame)
 
 def take_in(
     cursor: duckdb.DuckDBPyConnection,
-    relation: RawRelation,
+    relations: Iterable[RawRelation],
     learned: Learned,
     *,
     upload_id: str,
@@ -122,33 +124,22 @@ def take_in(
     sampling_rate: float | None,
     staged: bool,
 ) -> Intake:
-    """Counts of one relation of raw spans whose good spans are now in the store.
+    """Counts of a source whose good spans are now in the store.
 
-    `staged`: the spans go through a temporary table first, so that further relations of the same upload may follow;
-    else they go straight into the store, and nothing else of that upload may be there.
+    Args:
+        relations: its raw spans in one or more pieces; each is read before the next one is asked for.
+        staged: the spans go through a temporary table first, so that further spans of the same upload may follow;
+            else they go straight into the store, and nothing else of that upload may be there.
     """
-    table = "span_stage" if staged else "spans"
     if staged:
         cursor.execute("CREATE OR REPLACE TEMP TABLE span_stage AS SELECT * FROM spans LIMIT 0")
     known = _count(cursor, "SELECT count(*) FROM spans")
+    table = "span_stage" if staged else "spans"
     fresh = Fresh(cursor, table, upload_id, {"upload_id": upload_id, "source": source}, sampling_rate, known)
-    fresh.insert(relation.sql, relation.parameters, learned)
-    fresh.read_unlearned(learned)
-    if retention.closed(cursor):
-        retention.tear_traces(cursor, table, upload_id)
-    intake = Intake()
-    fresh.take_out_refused(intake)
-    intake.told = _count(cursor, f"SELECT count(*) FROM {table} WHERE upload_id = $1", [upload_id])
-    rows = cursor.execute(f"SELECT shape_key, count(*) FROM {table} WHERE upload_id = $1 GROUP BY 1", [upload_id])
-    by_key = dict(rows.fetchall())
-    intake.shapes = {key: by_key[key >> 1] for key in learned.shapes if key >> 1 in by_key}
-    repeats = span_repeats.settle(cursor, table, upload_id, others=known > 0)
-    intake.duplicate, intake.replaced = repeats.duplicate, repeats.replaced
-    intake.accepted = intake.told - intake.duplicate
-    if staged:
-        cursor.execute("INSERT INTO spans BY NAME SELECT * FROM span_stage")
-    pend(cursor, table, upload_id)
-    return intake
+    for relation in relations:
+        fresh.insert(relation.sql, relation.parameters, learned)
+        fresh.read_unlearned(learned)
+    return fresh.settled(learned)
 
 
 @dataclass(frozen=True)
@@ -184,6 +175,25 @@ class Fresh:
             self.insert("SELECT * FROM span_again", {}, learned)
         self.cursor.execute("DROP TABLE span_again")
 
+    def settled(self, learned: Learned) -> Intake:
+        """Counts of the spans that are now in the store: the refused are gone, and of repeats one telling stands."""
+        cursor, table, upload_id = self.cursor, self.table, self.upload_id
+        if retention.closed(cursor):
+            retention.tear_traces(cursor, table, upload_id)
+        intake = Intake()
+        self.take_out_refused(intake)
+        intake.told = _count(cursor, f"SELECT count(*) FROM {table} WHERE upload_id = $1", [upload_id])
+        rows = cursor.execute(f"SELECT shape_key, count(*) FROM {table} WHERE upload_id = $1 GROUP BY 1", [upload_id])
+        by_key = dict(rows.fetchall())
+        intake.shapes = {key: by_key[key >> 1] for key in learned.shapes if key >> 1 in by_key}
+        repeats = span_repeats.settle(cursor, table, upload_id, others=self.known > 0)
+        intake.duplicate, intake.replaced = repeats.duplicate, repeats.replaced
+        intake.accepted = intake.told - intake.duplicate
+        if table == "span_stage":
+            cursor.execute("INSERT INTO spans BY NAME SELECT * FROM span_stage")
+        pend(cursor, table, upload_id)
+        return intake
+
     def take_out_refused(self, intake: Intake) -> None:
         found = self.cursor.execute(
             f"SELECT refused, count(*) FROM {self.table} WHERE refused IS NOT NULL AND upload_id = $1 GROUP BY 1",
@@ -212,9 +222,7 @@ _AGAIN = {  # column of the raw relation -> where a span that was not learned ke
 }
 
 
-def refusals(
-    cursor: duckdb.DuckDBPyConnection, relation: RawRelation, learned: Learned
-) -> list[tuple[int, str, str | None, str]]:
+def refusals(cursor: duckdb.DuckDBPyConnection, relation: RawRelation, learned: Learned) -> list[Refusal]:
     """Record number, reason, first characters and detail of every line or span that cannot be, in order."""
     sql = span_columns.refusals_relation(relation.numbered, learned, limits(cursor))
     silent = ", ".join(f"'{state}'" for state in SILENT)
@@ -255,5 +263,5 @@ def latest_instant_ns() -> int:
 
 
 def _count(cursor: duckdb.DuckDBPyConnection, sql: str, parameters: list[object] | None = None) -> int:
-    row = cursor.execute(sql, parameters or []).fetchone()
-    return int(row[0]) if row else 0
+    rows = cursor.execute(sql, parameters or []).fetchall()  # to the end: frames are registered on a cursor at rest
+    return int(rows[0][0]) if rows else 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import gzip
 import json
 import sys
@@ -12,13 +11,13 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
+from tests.support.otlp_rows import as_protobuf
 from tests.support.server import client, put
 from tests.support.shared import shared
 
@@ -210,7 +209,7 @@ def test_samples_sent_live_give_the_rows_of_their_files(tmp_path: Path) -> None:
         spans = sum(put(service, f"{number}.json", body)["read"] for number, body in enumerate(bodies))
         of_files = rows_of(service)
     seen = {}
-    for media, sent in ((JSON, bodies), (PROTOBUF, [as_protobuf(body) for body in bodies])):
+    for media, sent in ((JSON, bodies), (PROTOBUF, [as_protobuf(json.loads(body)) for body in bodies])):
         with client(tmp_path / media.replace("/", "-")) as service:
             for body in sent:
                 assert service.post("/v1/traces", content=body, headers={"content-type": media}).status_code == 200
@@ -218,21 +217,3 @@ def test_samples_sent_live_give_the_rows_of_their_files(tmp_path: Path) -> None:
             seen[media] = rows_of(service)
     assert len(of_files) > 40
     assert seen == {JSON: of_files, PROTOBUF: of_files}
-
-
-def as_protobuf(body: bytes) -> bytes:
-    """A JSON body as protobuf: ids are hex in the one and bytes in the other."""
-
-    def with_bytes(value: Any) -> Any:
-        if isinstance(value, list):
-            return [with_bytes(item) for item in value]
-        if isinstance(value, dict):
-            ids = ("traceId", "spanId", "parentSpanId")
-            return {
-                k: base64.b64encode(bytes.fromhex(v)).decode() if k in ids and isinstance(v, str) else with_bytes(v)
-                for k, v in value.items()
-            }
-        return value
-
-    message = ParseDict(with_bytes(json.loads(body)), ExportTraceServiceRequest(), ignore_unknown_fields=True)
-    return bytes(message.SerializeToString())

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from ingest.errors import UnreadableInput
+from ingest.formats.attributes import RESOURCE_PICKS
 from ingest.formats.catalog import FORMATS
-from ingest.formats.contract import Head, RawNote, RawReject, RawRequest, RawRow, RawSpan, Refusal, RowReader
+from ingest.formats.contract import (
+    Head,
+    RawNote,
+    RawReject,
+    RawRequest,
+    RawRow,
+    RawSpan,
+    Refusal,
+    RowReader,
+    SpanReader,
+)
+from ingest.formats.otlp_columns import SEPARATOR, Columns, Piece
+from ingest.formats.otlp_protobuf import messages
 from ingest.sniff import read_head, recognize
 from ingest.unpack import open_source
 
+PICKED = {pick: names[0] for pick, names in RESOURCE_PICKS.items()}
 DATA = Path(__file__).resolve().parents[1] / "data"
 
 
@@ -36,8 +51,51 @@ def rows(path: Path, name: str | None = None) -> list[RawRow]:
     source = open_source(path)
     head = read_head(source)
     reader = recognize(head, FORMATS, name).reader
+    if isinstance(reader, SpanReader) and reader.framing == "messages":
+        return list(_rows_of_messages(path, head))
     assert isinstance(reader, RowReader)
     return list(reader.read(source, head))
+
+
+def _rows_of_messages(path: Path, head: Head) -> Iterator[RawRow]:
+    """Rows of a file of protobuf, from the columns that the store is given."""
+    with path.open("rb") as stream:
+        for message in messages(stream, head.data):
+            fault = message.fault
+            columns = Columns()
+            if fault is None:
+                try:
+                    columns.add(message.body, message.offset)
+                except UnreadableInput:
+                    fault = "bad_value"
+            if fault is not None:
+                reject = message.reject(fault)
+                yield RawReject(None, reject.offset, reject.reason, reject.head)
+            yield from spans_of(columns.piece())
+
+
+def spans_of(piece: Piece) -> Iterator[RawSpan]:
+    """Spans of a piece, row by row, without their events; the resource has what the store picks of it."""
+    groups = {row["group"]: row for row in piece.groups.to_dicts()}
+    names = dict(piece.shapes.rows())
+    for row in piece.spans.to_dicts():
+        group = groups[row["group"]]
+        values = row["vals"].split(SEPARATOR) if row["vals"] is not None else []
+        yield RawSpan(
+            trace_id=row["trace_id"].hex(),
+            span_id=row["span_id"].hex(),
+            parent_span_id=row["parent_id"].hex() or None,
+            name=row["name"],
+            kind=row["kind"],
+            start_ns=row["started"],
+            end_ns=row["ended"],
+            status_code=row["status"],
+            attributes=dict(zip(names[row["shape"]], values, strict=True)),
+            resource={PICKED[pick]: group[pick] for pick in PICKED if group[pick] is not None},
+            scope=group["scope"],
+            dropped_events=row["dropped"],
+            trace_state=row["trace_state"] or None,
+        )
 
 
 def requests(path: Path) -> list[dict[str, object]]:

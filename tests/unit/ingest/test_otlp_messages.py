@@ -1,88 +1,16 @@
-"""OTLP bodies: protobuf as spans, and which spans of a body cannot be."""
+"""OTLP bodies: which spans of a body cannot be."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue, KeyValueList
-from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from ingest.errors import UnreadableInput
-from ingest.formats.contract import RawReject, RawSpan
-from ingest.formats.otlp_messages import check_json, read_protobuf
-
-START = 1_772_000_000_000_000_000
-TRACE, SPAN = "0102030405060708090a0b0c0d0e0f10", "1112131415161718"
-
-
-def attribute(key: str, **value: Any) -> KeyValue:
-    return KeyValue(key=key, value=AnyValue(**value))
-
-
-def body(*spans: Span) -> bytes:
-    message = ExportTraceServiceRequest()
-    resource_spans = message.resource_spans.add()
-    resource_spans.resource.attributes.append(attribute("service.name", string_value="gateway"))
-    scope_spans = resource_spans.scope_spans.add()
-    scope_spans.scope.name = "vllm"
-    scope_spans.spans.extend(spans)
-    return bytes(message.SerializeToString())
-
-
-def test_every_field_of_a_protobuf_span_is_read() -> None:
-    span = Span(
-        trace_id=bytes.fromhex(TRACE),
-        span_id=bytes.fromhex(SPAN),
-        parent_span_id=bytes.fromhex("2122232425262728"),
-        name="llm_request",
-        kind=Span.SPAN_KIND_SERVER,
-        start_time_unix_nano=START,
-        end_time_unix_nano=START + 5,
-        trace_state="ot=th:8",
-        dropped_events_count=2,
-        status=Status(code=Status.STATUS_CODE_ERROR),
-        attributes=[
-            attribute("text", string_value="a"),
-            attribute("whole", int_value=7),
-            attribute("real", double_value=0.25),
-            attribute("flag", bool_value=True),
-            attribute("bytes", bytes_value=b"\x00\xff"),
-            attribute("list", array_value=ArrayValue(values=[AnyValue(string_value="stop"), AnyValue(int_value=1)])),
-            attribute("map", kvlist_value=KeyValueList(values=[attribute("k", bool_value=False)])),
-            KeyValue(key="empty"),
-        ],
-        events=[Span.Event(name="first_token", time_unix_nano=START + 1, attributes=[attribute("n", int_value=1)])],
-    )
-    assert list(read_protobuf(body(span))) == [
-        RawSpan(
-            trace_id=TRACE,
-            span_id=SPAN,
-            parent_span_id="2122232425262728",
-            name="llm_request",
-            kind=2,
-            start_ns=START,
-            end_ns=START + 5,
-            status_code=2,
-            attributes={
-                "text": "a",
-                "whole": "7",
-                "real": "0.25",
-                "flag": "true",
-                "bytes": "AP8=",
-                "list": '{"values":[{"stringValue":"stop"},{"intValue":"1"}]}',
-                "map": '{"values":[{"key":"k","value":{"boolValue":false}}]}',
-            },
-            resource={"service.name": "gateway"},
-            scope="vllm",
-            events=(("first_token", START + 1, {"n": "1"}),),
-            dropped_events=2,
-            trace_state="ot=th:8",
-        )
-    ]
-
+from ingest.formats.contract import RawReject
+from ingest.formats.otlp_messages import check_json, check_protobuf
+from tests.support.otlp_rows import SPAN, START, TRACE, attribute, body
 
 IMPOSSIBLE = [
     ("", SPAN, START, START + 1, "no_trace_id"),
@@ -108,7 +36,6 @@ def test_a_span_that_cannot_be_is_refused_with_its_reason(
         end_time_unix_nano=end,
     )
     good = Span(trace_id=b"\x01" * 16, span_id=b"\x01" * 8, start_time_unix_nano=START, end_time_unix_nano=START)
-    refused, kept = read_protobuf(body(span, good))
     told = {
         "traceId": trace_id,
         "spanId": span_id,
@@ -118,20 +45,26 @@ def test_a_span_that_cannot_be_is_refused_with_its_reason(
     }
     said = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [told]}]}]}).encode()
     expected = RawReject(None, None, reason, f"n {trace_id}")
-    assert (refused, isinstance(kept, RawSpan), check_json(said)) == (expected, True, (1, [expected]))
+    assert (check_protobuf(body(span, good)), check_json(said)) == ((2, [expected]), (1, [expected]))
 
 
 def test_a_span_that_is_still_open_is_no_fault() -> None:
     span = Span(trace_id=b"\x01" * 16, span_id=b"\x01" * 8, start_time_unix_nano=START)
-    (row,) = read_protobuf(body(span))
-    assert isinstance(row, RawSpan)
-    assert row.end_ns == 0
+    assert check_protobuf(body(span)) == (1, [])
+
+
+def test_an_attribute_that_cannot_be_read_is_found_before_the_body_is_acknowledged() -> None:
+    good = body(Span(trace_id=b"\x01" * 16, attributes=[attribute("k", int_value=1)]))
+    at = good.index(b"k\x12\x02\x18\x01")
+    with pytest.raises(UnreadableInput):
+        check_protobuf(good[:at] + b"k\x12\x7f\x18\x01" + good[at + 5 :])
+    assert check_protobuf(good.replace(b"gateway", b"gatew\xffy"))[0] == 1
 
 
 @pytest.mark.parametrize("said", [b"\xff\xff\xff", b'{"resourceSpans": [', b"50,99.9", b'"cut'])
 def test_bytes_that_are_no_body_are_refused(said: bytes) -> None:
     with pytest.raises(UnreadableInput) as caught:
-        list(read_protobuf(said)) if said[:1] == b"\xff" else check_json(said)
+        check_protobuf(said) if said[:1] == b"\xff" else check_json(said)
     assert caught.value.code == "malformed_body"
 
 

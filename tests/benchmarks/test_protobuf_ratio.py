@@ -1,0 +1,102 @@
+"""OTLP protobuf against a pure parse of its messages by the protobuf library, in one run: CPU seconds, time, memory.
+
+Run with: pytest tests/benchmarks/test_protobuf_ratio.py -m benchmark -s
+The size is 200,000 requests, some 1 million spans and 0.7 GB; TAILWISE_BENCH_REQUESTS makes it smaller.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from ingest.assemble import SpanOptions, assemble
+from ingest.formats.otlp_protobuf import messages
+from ingest.messages import load_messages
+from ingest.sniff import read_head
+from ingest.unpack import open_source
+from tests.support.otlp import store_for
+from tests.support.shared import shared
+
+pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(1800)]
+
+# The library's parse makes no row: it is C, and reads attributes only when they are asked for. A span costs some 1 us
+# there; storing it (110 columns, packed) 8 times that, its part in a request as much, telling its columns 9 times.
+REQUESTS_RATIO = 45.0  # CPU seconds; in time, with two cores to itself, half of it
+PEAK_MB = 2500
+
+
+class Watch:
+    """CPU seconds and seconds since it was made."""
+
+    def __init__(self) -> None:
+        self._cpu, self._start = _cpu_s(), time.perf_counter()
+
+    def told(self) -> tuple[float, float]:
+        return _cpu_s() - self._cpu, time.perf_counter() - self._start
+
+
+def _cpu_s() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    path = tmp_path_factory.mktemp("traces") / "traces.otlp.pb"
+    requests = os.environ.get("TAILWISE_BENCH_REQUESTS", "200000")
+    generator = shared("tools/gen_traces.py")
+    subprocess.run(
+        [sys.executable, str(generator), "--format", "otlp-proto", "--requests", requests, "--out", str(path)],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    yield path
+    path.unlink()
+
+
+def parse(path: Path) -> tuple[float, float]:
+    """CPU seconds and seconds that the library takes for all messages; reading and cutting them are not counted."""
+    head = read_head(open_source(path)).data
+    cpu = spent = 0.0
+    with path.open("rb") as stream:
+        for message in messages(stream, head):
+            watch = Watch()
+            ExportTraceServiceRequest.FromString(message.body)
+            told = watch.told()
+            cpu, spent = cpu + told[0], spent + told[1]
+    return cpu, spent
+
+
+def least(runs: int, measured: Callable[[], tuple[float, float]]) -> tuple[float, float]:
+    return min(measured() for _ in range(runs))
+
+
+@pytest.mark.parametrize("attributes", ["mapped", "all"])
+def test_spans_and_requests_cost_some_parses(attributes: Literal["mapped", "all"], traces: Path) -> None:
+    cpu, spent = least(3, lambda: parse(traces))
+    source = open_source(traces)
+    with store_for(traces.parent) as store, store.writing() as cursor:
+        watch = Watch()
+        counts = load_messages(cursor, source, read_head(source), "first", SpanOptions(attributes=attributes))
+        spans = watch.told()
+        made = assemble(cursor)
+        requests = watch.told()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(
+        f"\n{attributes}: {counts.accepted} spans, {made.requests} requests; parse {cpu:.2f} s CPU; spans "
+        f"{spans[0] / cpu:.1f}x CPU, {spans[1] / spent:.1f}x time; with requests {requests[0] / cpu:.1f}x CPU, "
+        f"{requests[1] / spent:.1f}x time; peak {peak} MB"
+    )
+    assert counts.rejected == 0
+    if attributes == "mapped":
+        assert requests[0] / cpu <= REQUESTS_RATIO
+    assert peak <= PEAK_MB
