@@ -642,6 +642,7 @@ class Finding:
     exemplars: list[str]
     incident: str | None  # id shared by findings of one incident
     n_bad: int | None
+    windows: list[tuple[str, str]] = field(default_factory=list)  # all times of this cause; `window` is the strongest
 
 
 @dataclass(frozen=True)

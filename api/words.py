@@ -16,6 +16,7 @@ from reports import text
 from reports.text import Text
 from reports.view.follow_up import check_words, heading
 from reports.view.labels import has_price, is_spent, objective_rule, text_for
+from reports.view.times import spans_of
 
 WIDTH = 80
 LABEL = 12
@@ -279,9 +280,8 @@ def _counsel_lines(finding: Finding, unit: str) -> list[str]:
 
 
 def _when(finding: Finding, said: Text) -> str:
-    if finding.window is None:
-        return ""
-    return f"{said.moment(finding.window[0])} to {said.moment(finding.window[1])} ({said.zone.key})"
+    times = [f"{said.moment(start)} to {said.moment(end)}" for start, end in spans_of(finding)]
+    return f"{', '.join(times)} ({said.zone.key})" if times else ""
 
 
 def _advice_lines(recommendation: Recommendation, before: Recommendation | None, unit: str) -> list[str]:

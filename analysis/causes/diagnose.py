@@ -77,7 +77,8 @@ def diagnose(
         )
 
     explained: list[tuple[Episode, Explained, Investigation]] = []
-    for episode in episodes([(goal, intervals[goal.id][0]) for goal in goals], settings):
+    runs = [(goal, interval) for goal in goals for interval in intervals[goal.id][: settings.max_runs]]
+    for episode in episodes(runs, settings):
         calm = quiet
         if baseline is not None and not _is_calm(rows, episode.goals[0][0], quiet.frame) and earlier() is not None:
             calm = Quiet(rows.frame.head(0), ())
@@ -86,9 +87,10 @@ def diagnose(
         investigation = Investigation(scene, settings)
         entries = [investigation.explain(goal, interval) for goal, interval in episode.goals]
         explained += [(episode, entry, investigation) for entry in agree(entries, settings)]
-    order = {goal.id: index for index, goal in enumerate(goals)}
-    explained.sort(key=lambda item: order[item[1].goal.id])
-    return findings_of(explained, catalog or built_in(), settings, fleet)
+    order = {pair: place for place, pair in enumerate((goal.id, interval) for goal, interval in runs)}
+    explained.sort(key=lambda item: order[item[1].goal.id, item[1].interval])
+    left = {name: len(found) - settings.max_runs for name, found in intervals.items() if len(found) > settings.max_runs}
+    return findings_of(explained, catalog or built_in(), settings, fleet, left_out=left)
 
 
 def _is_calm(rows: Rows, goal: Goal, frame: pl.DataFrame) -> bool:

@@ -7,7 +7,8 @@ cause in one episode share an `incident`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -54,21 +55,45 @@ def findings_of(
     catalog: Catalog,
     settings: CauseSettings,
     fleet: Fleet | None = None,
+    *,
+    left_out: Mapping[str, int] | None = None,
 ) -> tuple[Finding, ...]:
-    """All findings, in the order given, ranked within each objective."""
+    """All findings, in the order given, ranked within each objective.
+
+    A further run of breached windows has findings of its own, unless its cause and segment are those of an earlier one:
+    then that one has a further window.
+
+    Args:
+        left_out: per objective, how many weaker runs were not looked into.
+    """
     breached = frozenset(name for _, entry, _ in explained for name in (entry.goal.kind, entry.goal.metric))
     shared = {id(investigation): SceneFacts(investigation, breached, fleet) for _, _, investigation in explained}
-    found: list[Finding] = []
+    found: dict[tuple[str, object], Finding] = {}
+    ranks: Counter[str] = Counter()
     for episode, entry, investigation in explained:
         saved = _rescue(entry, investigation, settings)
         predictor = Predictor(entry, investigation.scene)
-        for rank, explanation in enumerate(_chosen(entry.explanations, settings), start=1):
+        for explanation in _chosen(entry.explanations, settings):
+            candidate = explanation.candidate
+            key = (entry.goal.id, candidate.key if candidate is not None else explanation.stage)
+            if key in found:
+                again = _instants(_window(episode, entry, candidate), investigation.scene.rows)
+                found[key] = replace(found[key], windows=sorted({*found[key].windows, again}))
+                continue
             facts = shared[id(investigation)].of(entry, explanation, saved)
             advice = advise(facts, _absent(investigation, catalog), catalog)
-            found.append(
-                _finding(rank, explanation, entry, (episode, investigation, saved, advice, catalog, predictor))
-            )
-    return tuple(found)
+            ranks[entry.goal.id] += 1
+            around = (episode, investigation, saved, advice, catalog, predictor)
+            found[key] = _finding(ranks[entry.goal.id], explanation, entry, around)
+    return tuple(_with_rest(finding, (left_out or {}).get(finding.objective, 0)) for finding in found.values())
+
+
+def _with_rest(finding: Finding, n: int) -> Finding:
+    """The finding with a word on the runs of its objective that were not looked into."""
+    if n == 0 or finding.rank > 1:
+        return finding
+    rest = Evidence("further runs of breached windows, weaker than these and not looked into", float(n), None, "count")
+    return replace(finding, evidence=[*finding.evidence, rest])
 
 
 def _absent(investigation: Investigation, catalog: Catalog) -> frozenset[str]:
@@ -135,6 +160,7 @@ def _finding(
         exemplars=_exemplars(bad, explanation),
         incident=_incident(explanation, window, scene.rows),
         n_bad=bad.height,
+        windows=[_instants(window, scene.rows)],
     )
 
 

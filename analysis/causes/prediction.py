@@ -131,11 +131,18 @@ class Predictor:
 
     @cached_property
     def _worst(self) -> float:
-        """Arrivals of the worst window."""
-        worst = self._entry.goal.judged.worst
-        for window, _, _, n in self._counted:
+        """Arrivals of the worst window; of a further incident, of the worst one that it broke."""
+        worst, interval = self._entry.goal.judged.worst, self._scene.interval
+        broken = [
+            (window.attainment if window.attainment is not None else -(window.value or 0.0), n, window)
+            for window, start, end, n in self._counted
+            if window.verdict == "breached" and start < interval.end and end > interval.start
+        ]
+        for _, n, window in broken:
             if worst is not None and (window.start, window.of) == (worst.start, worst.of):
                 return n
+        if broken:
+            return min(broken, key=lambda found: found[:2])[1]
         return float(max(self._entry.inside.height, 1))
 
     @cached_property

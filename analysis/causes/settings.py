@@ -20,6 +20,7 @@ class CauseSettings:
     max_bins: int = 600  # a longer selection takes longer bins, so the scan stays quadratic in a small number
     stretch_gap_s: int = 7 * 86_400  # a week without a request: what lies beyond belongs to another story
     guard_s: int = 900  # a backlog drains after the incident; its rows are no baseline
+    max_runs: int = 6  # separate runs of breached windows of one objective that are looked into, the strongest
     same_episode: float = 0.75  # share of the shorter window inside the longer one
     min_normal_requests: int = 200  # fewer say nothing about a 95th percentile
     min_normal_share: float = 0.1  # of the selection; less is an odd corner of it

@@ -65,8 +65,10 @@ def incident_intervals(
     coarse = _series(population, goal, step, end_s)
     fine = _series(population, goal, settings.fine_s, end_s) if step == settings.bin_s else None
     found = []
-    for start, end in runs:
-        best = _scan(coarse, step, start - settings.pad_s, end + settings.pad_s)
+    for place, (start, end) in enumerate(runs):
+        first = max(start - settings.pad_s, runs[place - 1][1] if place else 0.0)  # what lies there is another incident
+        last = min(end + settings.pad_s, runs[place + 1][0] if place + 1 < len(runs) else end_s)
+        best = _scan(coarse, step, first, max(last, end))
         if best is None or (
             _goes_on(coarse, step, best, (start, end), goal) and not _acute(coarse, step, best, end - start, goal)
         ):

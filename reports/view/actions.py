@@ -25,6 +25,7 @@ from reports.view.blocks import (
 )
 from reports.view.evidence import evidence_words
 from reports.view.labels import segment_full
+from reports.view.times import spans_of
 
 MAX_CARDS = 3
 ENGINES = {"vllm": "vLLM", "sglang": "SGLang", "tensorrt_llm": "TensorRT-LLM", "any": "Any engine"}
@@ -198,8 +199,7 @@ def _finding_facts(finding: Finding, text: Text) -> tuple[Fact, ...]:
         where.append(text.say("cause {cause}", cause=text.say(finding.cause)))
     if finding.segment:
         where.append(segment_full(finding.segment))
-    if finding.window is not None:
-        where.append(f"{text.moment(finding.window[0])} – {text.moment(finding.window[1])}")
+    where += [f"{text.moment(start)} – {text.moment(end)}" for start, end in spans_of(finding)]
     facts = [Fact(text.say("Finding"), (plain(f"{finding.title}: {', '.join(where)}"),))]
     shares = []
     if finding.share_of_bad is not None:

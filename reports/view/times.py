@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, time, timedelta
 
-from analysis.result import AnalysisResult
+from analysis.result import AnalysisResult, Finding
 from reports.charts.data import Band, Tick
 from reports.text import DAYS, Text
 
@@ -21,9 +21,14 @@ def wall_clock(instant: str, text: Text) -> str:
     return _axis(text.local(instant))
 
 
+def spans_of(finding: Finding) -> list[tuple[str, str]]:
+    """When the cause was there; results of earlier versions know one time alone."""
+    return finding.windows or ([finding.window] if finding.window is not None else [])
+
+
 def incidents(result: AnalysisResult, text: Text, *, named: bool = True) -> tuple[Band, ...]:
     """Spans of the findings, each once; not named where the chart above names them."""
-    spans = sorted({finding.window for finding in result.findings if finding.window is not None})
+    spans = sorted({span for finding in result.findings for span in spans_of(finding)})
     return tuple(
         Band(wall_clock(start, text), wall_clock(end, text), text.say("incident") if named else "")
         for start, end in spans

@@ -12,6 +12,7 @@ from typing import Any
 
 from analysis.aggregates.attainment import judge
 from analysis.causes.diagnose import diagnose
+from analysis.causes.settings import CauseSettings
 from analysis.metrics.measure import measure
 from analysis.objectives import Objectives, read_objectives
 from analysis.result import Finding
@@ -129,7 +130,11 @@ def objectives(text: str = OBJECTIVES) -> Objectives:
 
 
 def findings(
-    rows: Sequence[Row], text: str = OBJECTIVES, hours: Sequence[Row] = (), baseline: Sequence[Row] | None = None
+    rows: Sequence[Row],
+    text: str = OBJECTIVES,
+    hours: Sequence[Row] = (),
+    baseline: Sequence[Row] | None = None,
+    settings: CauseSettings | None = None,
 ) -> tuple[Finding, ...]:
     """Findings of the rows under these objectives."""
     wanted = objectives(text)
@@ -137,4 +142,4 @@ def findings(
     up = replica_hours(hours)
     judged = judge(measured, wanted, replica_hours=up)
     earlier = None if baseline is None else lambda: measure(frame(baseline), wanted.settings)
-    return diagnose(measured, judged, wanted.items, replica_hours=up, baseline=earlier)
+    return diagnose(measured, judged, wanted.items, replica_hours=up, baseline=earlier, settings=settings)

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from analysis.causes.settings import CauseSettings
 from analysis.result import Finding
 from tests.support.builders import request
-from tests.support.service import Plant, Row, findings, in_fault, service, without
+from tests.support.service import FAULT, Plant, Row, findings, in_fault, service, without
 
 
 def slow_search(row: Row, minute: float) -> None:
@@ -103,6 +104,52 @@ def test_two_faults_in_different_stages_are_findings_of_their_own() -> None:
     found = findings(service(slow_search, slow_replica))
     assert told(found, "tpot")[2] == {"replica": "large-east-1"}
     assert told(found, "ttft")[2] == {"scenario": "rag"}
+
+
+EARLY = (12.0, 30.0)
+
+
+def early(plant: Plant) -> Plant:
+    """The same fault at another time of the two hours: in one whole judged window and most of another."""
+
+    def moved(row: Row, minute: float) -> None:
+        if EARLY[0] <= minute < EARLY[1]:
+            plant(row, FAULT[0])
+
+    return moved
+
+
+def test_two_incidents_of_one_objective_are_two_findings_each_with_its_time() -> None:
+    found = [
+        finding for finding in findings(service(early(slow_search), missing_replicas)) if finding.objective == "ttft"
+    ]
+    second, first = found[:2]
+    assert [finding.rank for finding in found] == list(range(1, len(found) + 1))
+    assert [(f.cause, f.segment) for f in (first, second)] == [
+        ("failure", {"model": "large", "region": "east"}),
+        ("dependency", {"scenario": "rag"}),
+    ]
+    assert first.windows == [("2026-03-02T01:00:00Z", "2026-03-02T01:24:00Z")]
+    assert second.windows == [("2026-03-02T00:12:00Z", "2026-03-02T00:30:00Z")]
+    assert first.incident != second.incident
+    assert second.recommendations[0].id == "parallel_retrieval"
+
+
+def test_the_same_cause_at_two_times_is_one_finding_with_both() -> None:
+    found = [finding for finding in findings(service(early(slow_search), slow_search)) if finding.objective == "ttft"]
+    assert [(f.rank, f.segment, f.windows) for f in found] == [
+        (
+            1,
+            {"scenario": "rag"},
+            [("2026-03-02T00:12:00Z", "2026-03-02T00:30:00Z"), ("2026-03-02T01:00:00Z", "2026-03-02T01:24:00Z")],
+        )
+    ]
+
+
+def test_runs_beyond_the_strongest_are_counted_and_not_hidden() -> None:
+    found = findings(service(early(slow_search), slow_search), settings=CauseSettings(max_runs=1))
+    (first,) = [finding for finding in found if finding.objective == "ttft"]
+    assert [item.value for item in first.evidence if item.figure.startswith("further runs")] == [1.0]
 
 
 def test_longer_requests_are_no_slower_service() -> None:
