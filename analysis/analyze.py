@@ -340,5 +340,8 @@ def _notes(side: Measured) -> list[str]:
     if side.frame.height and side.frame.get_column("sampling_rate").min() != 1.0:
         notes.append("The input is a sample: tokens, costs and rates per second are divided by its sampling rate.")
     if side.frame.get_column("sampling_rate").n_unique() > 1:
-        notes.append("Sampling rates differ between requests: percentiles and shares are those of the rows as read.")
+        notes.append(
+            "Sampling rates differ between requests: percentiles, means and shares weigh each request by 1 / rate, and "
+            "their intervals are of the effective number of requests; figures of load and growth are of the rows as read."
+        )
     return notes

@@ -16,10 +16,11 @@ import polars as pl
 from analysis.aggregates.attainment import good_objectives
 from analysis.aggregates.availability import availability
 from analysis.aggregates.cache import cache
+from analysis.aggregates.figures import figure, mean_figures
 from analysis.aggregates.goodput import goodput
 from analysis.aggregates.stages import stage_shares
-from analysis.aggregates.statistics import quantile
 from analysis.aggregates.throughput import throughput
+from analysis.aggregates.weighted import Sorted
 from analysis.analyze import Measured
 from analysis.dimensions import dimension
 from analysis.metrics.catalog import BY_ID, REQUEST_METRICS
@@ -118,14 +119,13 @@ def _fraction(text: str) -> Fraction:
 
 def _line(frame: pl.DataFrame, metric: Metric, points: dict[str, Fraction]) -> Row:
     """Requests with status ok that have the figure, as everywhere."""
-    values = frame.filter(pl.col("status_class") == "ok").get_column(metric.column).drop_nulls()
-    mean = values.mean()
+    values = Sorted.of(frame.filter(pl.col("status_class") == "ok"), metric.column)
     return {
         "metric": metric.id,
         "unit": metric.unit.value,
-        "n": values.len(),
-        "mean": float(mean) if isinstance(mean, int | float) else None,
-        **{name: quantile(values, share) for name, share in points.items()},
+        "n": values.n,
+        "mean": figure(mean_figures(frame, metric, ())).value,
+        **{name: values.at(share) for name, share in points.items()},
     }
 
 

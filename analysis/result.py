@@ -146,7 +146,8 @@ class Distribution:
     curve: list[tuple[float, float]] = field(default_factory=list)  # (value, share within it), rising, at most 500
     p95_with_failures: float | None = None  # a failed request counts as slower than all; null if that is the percentile
     p99_with_failures: float | None = None
-    ranks: dict[str, RankPair | None] = field(default_factory=dict)  # of p50, p95, p99
+    ranks: dict[str, RankPair | None] = field(default_factory=dict)  # of p50, p95, p99, among `n_effective`
+    n_effective: int = 0  # n; less where sampling rates differ: requests of one rate that would tell as much
 
 
 @dataclass(frozen=True)

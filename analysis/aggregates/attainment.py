@@ -191,7 +191,7 @@ def _judge_one(case: Case, item: Objective) -> ObjectiveResult:
         worst=worst,
         n_windows_judged=len(judged),
         n_windows_breached=len(breached),
-        budget_spent=budget_spent(counts[GOOD], counts[BAD], item.target_exact),
+        budget_spent=budget_spent(counts["good_votes"], counts["bad_votes"], item.target_exact),
         burn_rates=burns,
         clauses=clauses_of(scene, item),
         needed=requests_needed(item, verdict, worst),
@@ -250,16 +250,19 @@ def _window_verdict(item: Objective, scene: Scene, row: dict[str, Any]) -> Windo
 
 
 def verdict_of(item: Objective, row: dict[str, Any]) -> str:
-    """Verdict of counts: `n_figure` requests have the figure, `n` are judged, of which good and bad."""
+    """Verdict of counts: `n_figure` requests have the figure, `n` are judged, of which good and bad.
+
+    `good_votes` and `bad_votes` weigh them where sampling rates differ; counts of roll-ups have none.
+    """
+    good, bad = (row.get(f"{name}_votes", row[name]) for name in (GOOD, BAD))
     if row["n_figure"] == 0:
         return UNKNOWN
     if row["n"] < needed_requests(item):
         return TOO_FEW
     if item.target_exact is not None:
-        kept = row[GOOD] >= item.target_exact * (row[GOOD] + row[BAD])
+        kept = good >= item.target_exact * (good + bad)
     elif item.percentile is not None and item.conditions[0].metric.better is Better.LOWER:
-        judged = row[GOOD] + row[BAD]  # P95 <= L says the same as "rank many are within L"
-        kept = row[GOOD] >= rank(item.percentile, judged)
+        kept = good >= rank(item.percentile, good + bad)  # P95 <= L says the same as "rank many are within L"
     else:
         kept = _within(item, row["value"])
     return MET if kept else BREACHED
@@ -274,7 +277,8 @@ def _within(item: Objective, value: float) -> bool:
 
 def _interval(item: Objective, row: dict[str, Any]) -> Interval | None:
     if item.target is not None:
-        return share_interval(row[GOOD], row[GOOD] + row[BAD], item.target)
+        good, judged = row["effective"]
+        return share_interval(good, judged, item.target)
     low, high = row["low"], row["high"]
     return None if low is None or high is None else (low, high)
 
@@ -289,7 +293,8 @@ def _sure(item: Objective, row: dict[str, Any], verdict: str) -> bool | None:
             return None
         return interval[0] >= item.target if verdict == MET else interval[1] < item.target
     if item.percentile is not None and item.conditions[0].threshold.constant is None:
-        share = share_interval(row[GOOD], row[GOOD] + row[BAD], float(item.percentile))
+        good, judged = row["effective"]
+        share = share_interval(good, judged, float(item.percentile))
         if share is None:
             return None
         return share[0] >= item.percentile if verdict == MET else share[1] < item.percentile
@@ -332,13 +337,13 @@ def _both_sure(item: Objective, window: WindowVerdict, blocks: Interval | None) 
 
 def block_interval(rows: pl.DataFrame) -> Interval | None:
     """Interval of attainment by block bootstrap; None with fewer than 20 blocks of ten minutes."""
-    timed = rows.select("started_ns", "_verdict").filter(pl.col("_verdict").is_in([GOOD, BAD]))
+    timed = rows.select("started_ns", "_verdict", "votes").filter(pl.col("_verdict").is_in([GOOD, BAD]))
     blocks = timed.get_column("started_ns") // BLOCK_NS
     n_blocks = blocks.n_unique()
     if timed.is_empty() or blocks.null_count() or n_blocks < MIN_BLOCKS:
         return None
-    verdict = timed.get_column("_verdict")
-    return interval_of(share_draws(verdict == GOOD, verdict == BAD, blocks), n_blocks)
+    verdict, votes = timed.get_column("_verdict"), timed.get_column("votes")
+    return interval_of(share_draws((verdict == GOOD) * votes, (verdict == BAD) * votes, blocks), n_blocks)
 
 
 def _worst(item: Objective, windows: list[WindowVerdict]) -> WindowVerdict | None:

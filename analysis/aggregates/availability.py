@@ -11,6 +11,7 @@ import polars as pl
 
 from analysis.aggregates.exact import exact_sum
 from analysis.aggregates.statistics import wilson
+from analysis.aggregates.weighted import effective
 from analysis.metrics.catalog import BY_ID
 from analysis.result import Availability, Rate
 
@@ -18,7 +19,8 @@ from analysis.result import Availability, Rate
 def availability(frame: pl.DataFrame) -> Availability:
     """All shares of requests."""
     attempts, known = frame.select(
-        exact_sum(pl.col("attempts")).alias("attempts"), pl.col("attempts").count().alias("known")
+        exact_sum(pl.col("attempts") * pl.col("votes")).alias("attempts"),
+        pl.col("votes").filter(pl.col("attempts").is_not_null()).sum().alias("known"),
     ).row(0)
     return Availability(
         availability=rate(frame, "availability"),
@@ -34,13 +36,24 @@ def availability(frame: pl.DataFrame) -> Availability:
 
 
 def rate(frame: pl.DataFrame, metric_id: str) -> Rate:
-    """A share of requests with its counts and Wilson's interval; null where nothing is known."""
+    """A share of requests with its counts and Wilson's interval; null where nothing is known.
+
+    The counts are of rows; where sampling rates differ, the share and its interval weigh each row by its votes.
+    """
     metric = BY_ID[metric_id]
     if metric.numerator is None or metric.denominator is None:
         raise ValueError(f"{metric_id} is no share of requests")
-    both = frame.select(metric.numerator.alias("num"), metric.denominator.alias("den")).drop_nulls()
-    n, of = int(both.get_column("num").sum()), int(both.get_column("den").sum())
-    return Rate(n, of, n / of if of else None, wilson(n, of))
+    both = frame.select(metric.numerator.alias("num"), metric.denominator.alias("den"), "votes").drop_nulls()
+    num, den, votes = pl.col("num"), pl.col("den"), pl.col("votes")
+    n, of, part, whole, squares = both.select(
+        num.sum().alias("n"),
+        den.sum().alias("of"),
+        (num * votes).sum().alias("part"),
+        (den * votes).sum().alias("whole"),
+        (den * votes.cast(pl.Int128) ** 2).sum().alias("squares"),
+    ).row(0)
+    share = part / whole if whole else None
+    return Rate(int(n), int(of), share, wilson(*effective(int(part), int(whole), int(squares))))
 
 
 def counts(frame: pl.DataFrame, column: str) -> dict[str, int]:

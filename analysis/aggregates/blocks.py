@@ -17,6 +17,7 @@ import polars as pl
 
 from analysis.aggregates.significance import normal_tails
 from analysis.aggregates.statistics import ALPHA, Interval, Z, quantile, rank
+from analysis.aggregates.weighted import Sorted
 
 BLOCK_NS = 600_000_000_000
 MIN_BLOCKS = 20
@@ -62,24 +63,23 @@ def drawn_sums(sums: pl.DataFrame, draws: int = DRAWS, seed: int = SEED) -> pl.D
     )
 
 
-def drawn_quantiles(ordered: pl.Series, p: Fraction, below: pl.Series, count: pl.Series) -> list[float]:
+def drawn_quantiles(ordered: Sorted, p: Fraction, below: pl.Series, count: pl.Series) -> list[float]:
     """Quantiles of the draws: the drawn share at or below the quantile, mirrored and read back from the sample.
 
     Args:
-        ordered: sorted values.
+        ordered: sorted values, at least one.
         p: which quantile.
-        below, count: per draw the rows at or below the sample's quantile, and all rows.
+        below, count: per draw the votes at or below the sample's quantile, and all votes.
     """
-    n = ordered.len()
+    n = ordered.total
     middle = float(p)
-    at = float(ordered.item(rank(p, n) - 1))
-    reached = (ordered <= at).sum() / n
+    reached = ordered.within(ordered.item(rank(p, n))) / n
     values: list[float] = []
     for part, whole in zip(below.to_list(), count.to_list(), strict=True):
         if not whole:
             continue
         share = min(1.0, max(0.0, middle + (reached - part / whole)))
-        values.append(float(ordered.item(rank(share, n) - 1)))
+        values.append(ordered.item(rank(share, n)))
     return values
 
 
@@ -111,7 +111,7 @@ def share_draws(good: pl.Series, bad: pl.Series, blocks: pl.Series) -> list[floa
     """Attainments of the draws.
 
     Args:
-        good, bad: one Boolean per request.
+        good, bad: one Boolean per request, or its votes and 0.
         blocks: block of each request.
     """
     sums = (

@@ -22,8 +22,9 @@ from analysis.aggregates.figures import OK
 from analysis.aggregates.mix import Counts, split_change
 from analysis.aggregates.significance import benjamini_hochberg, normal_tails
 from analysis.aggregates.slices import STRATUM, at_mix_of, slice_changes, stratum
-from analysis.aggregates.statistics import Interval, Z, rank
+from analysis.aggregates.statistics import Interval, Z
 from analysis.aggregates.verdicts import BAD, GOOD, verdict_expr
+from analysis.aggregates.weighted import Sorted, mixed
 from analysis.aggregates.windows import Span
 from analysis.dimensions import matches
 from analysis.metrics.catalog import BY_ID
@@ -35,7 +36,7 @@ PERCENTILES_OF = ("ttft", "tpot", "e2e")
 SHARES = ("availability", "error_rate", "timeout_rate", "cancel_rate", "degraded_rate", "cold_start_rate")
 RATIOS = ("cache_hit_ratio", "cost_per_1k_tokens", "cost_per_million_output_tokens")
 VOLUMES = ("requests_per_second", "tokens_per_second", "goodput", "goodput_tokens_per_second")
-_BESIDE = ("status_class", "started_ns", "request_key", "weight", "ttft", "tpot", "e2e", "cost")
+_BESIDE = ("status_class", "started_ns", "request_key", "weight", "votes", "ttft", "tpot", "e2e", "cost")
 MICRO = 1e6  # sums of blocks are integers of a millionth, so that their order does not matter
 OTHER_SEED = SEED + 2**40  # the two sides are drawn independently
 
@@ -108,18 +109,18 @@ def _side(given: tuple[pl.DataFrame, Span, int | None], objectives: Objectives, 
 
 def _percentiles(metric: Metric, sides: tuple[Side, Side]) -> list[Change]:
     known = [side.rows.filter(OK & pl.col(metric.column).is_not_null()) for side in sides]
-    ordered = [rows.get_column(metric.column).sort() for rows in known]
+    ordered = [Sorted.of(rows.select(metric.column, "votes"), metric.column) for rows in known]
     changes: list[Change] = []
     for name, p in PERCENTILES.items():
         drawn: list[_Drawn] = []
         for rows, values, side in zip(known, ordered, sides, strict=True):
-            if values.is_empty():
+            at = values.at(p)
+            if at is None:
                 drawn.append(_Drawn(None, [], 0))
                 continue
-            at = float(values.item(rank(p, values.len()) - 1))
-            within = (pl.col(metric.column) <= at).cast(pl.Int64)
-            sums = _sums(rows, {"below": within, "count": pl.lit(1, pl.Int64)}, side.seed)
-            drawn.append(_Drawn(at, drawn_quantiles(values, p, sums["below"], sums["count"]), values.len()))
+            votes = pl.col("votes")
+            sums = _sums(rows, {"below": (pl.col(metric.column) <= at) * votes, "count": votes}, side.seed)
+            drawn.append(_Drawn(at, drawn_quantiles(values, p, sums["below"], sums["count"]), values.n))
         changes.append(_figure_change(metric, name, drawn))
         if all(one.value is not None for one in drawn):
             value = at_mix_of(known[0], known[1], metric, p)
@@ -147,16 +148,14 @@ def _mean(metric: Metric, side: Side) -> _Drawn:
 
 
 def _ratio_of(rows: pl.DataFrame, numerator: pl.Expr, denominator: pl.Expr, seed: int, scale: float) -> _Drawn:
+    votes = pl.col("votes").cast(pl.Int128()) if mixed(rows) else pl.col("votes")  # picos times votes pass 64 bits
+    numerator, denominator = numerator * votes, denominator * votes
     total = rows.select(
-        numerator.cast(pl.Int128).sum().alias("num"), _whole(denominator, rows.height).alias("den")
+        numerator.cast(pl.Int128).sum().alias("num"), denominator.cast(pl.Int128).sum().alias("den")
     ).row(0)
     sums = _sums(rows, {"num": numerator, "den": denominator}, seed)
     draws = [a / b * scale for a, b in zip(sums["num"].to_list(), sums["den"].to_list(), strict=True) if b]
     return _Drawn(int(total[0]) / int(total[1]) * scale if total[1] else None, draws, rows.height)
-
-
-def _whole(expr: pl.Expr, n: int) -> pl.Expr:
-    return (expr + pl.int_range(n, dtype=pl.Int64) * 0).cast(pl.Int128).sum()
 
 
 def _volume(metric: Metric, side: Side) -> _Drawn:
@@ -183,7 +182,8 @@ def _attainment(item: Objective, objectives: Objectives, sides: tuple[Side, Side
             .with_columns((pl.col("_verdict") == GOOD).cast(pl.Int64).alias("_good"))
         )
         drawn.append(_ratio_of(judged, pl.col("_good"), pl.lit(1, pl.Int64), side.seed, 1.0))
-        table = judged.group_by(STRATUM).agg(pl.col("_good").sum(), pl.len().cast(pl.Int64).alias("n"))
+        votes = pl.col("votes")
+        table = judged.group_by(STRATUM).agg((pl.col("_good") * votes).sum(), votes.sum().alias("n"))
         counts.append({name: (good, n) for name, good, n in table.iter_rows()})
     change = _change(item.id, "attainment", "ratio", drawn)
     split = split_change(counts[1], counts[0])

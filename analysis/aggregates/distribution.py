@@ -2,7 +2,8 @@
 
 Input: a measured frame. Output: Distribution records over requests with status ok that have the figure, in the order
 of the catalog, "all" first. Percentiles are those of the inverse distribution with distribution-free intervals; where
-n is too small for one, it is named in `too_few`. Sampling does not change them.
+n is too small for one, it is named in `too_few`. One sampling rate does not change them; under several, each request
+counts by its votes.
 Source: metric definitions, sections 2, 3 and 9.
 """
 
@@ -13,9 +14,10 @@ from fractions import Fraction
 
 import polars as pl
 
-from analysis.aggregates.exact import exact_mean
+from analysis.aggregates.exact import exact_mean, exact_sum
 from analysis.aggregates.figures import OK
-from analysis.aggregates.statistics import needed_for_quantile, quantile_ends, quantile_interval, rank
+from analysis.aggregates.statistics import needed_for_quantile, quantile_ends, rank
+from analysis.aggregates.weighted import Sorted
 from analysis.metrics.catalog import REQUEST_METRICS
 from analysis.metrics.latency import LATENCY
 from analysis.metrics.metric import Metric, Unit
@@ -25,7 +27,7 @@ PERCENTILES: dict[str, Fraction] = {"p50": Fraction(1, 2), "p95": Fraction(95, 1
 APART = ("ttft", "tpot", "e2e")  # drawn with streamed and unstreamed requests apart
 CURVE_POINTS = 200  # of the share within a value; below the cap of 500 that the result allows
 _BASES = ("generation_basis", "itl_basis", "vantage")
-_BESIDE = ("status_class", "is_valid", "is_failed", "streaming", *_BASES)  # read with any metric
+_BESIDE = ("status_class", "is_valid", "is_failed", "streaming", "votes", *_BASES)  # read with any metric
 _STREAMING: tuple[tuple[bool | str | None, pl.Expr], ...] = (
     ("all", pl.lit(value=True)),
     (True, pl.col("streaming").fill_null(value=False)),
@@ -63,7 +65,7 @@ def distribution(rows: pl.DataFrame, metric: Metric, streaming: bool | str | Non
 
 @dataclass(frozen=True)
 class _Part:
-    """Rows that lines are told over: those with status ok, and counts over all of them."""
+    """Rows that lines are told over: those with status ok, and votes over all of them."""
 
     ok: pl.DataFrame
     valid: int
@@ -72,38 +74,40 @@ class _Part:
 
 
 def _part(rows: pl.DataFrame) -> _Part:
+    votes = pl.col("votes")
     valid, served, failed = rows.select(
-        pl.col("is_valid").sum(),
-        (OK & pl.col("is_valid")).sum().alias("served"),
-        (pl.col("is_failed") & pl.col("is_valid")).sum().alias("failed"),
+        votes.filter(pl.col("is_valid")).sum().alias("valid"),
+        votes.filter(OK & pl.col("is_valid")).sum().alias("served"),
+        votes.filter(pl.col("is_failed") & pl.col("is_valid")).sum().alias("failed"),
     ).row(0)
     return _Part(rows.filter(OK), int(valid), int(served), int(failed))
 
 
 def _line(part: _Part, metric: Metric, streaming: bool | str | None) -> Distribution:
-    ordered = part.ok.get_column(metric.column).drop_nulls().sort()
-    n = ordered.len()
-    points = {name: _at(ordered, p) for name, p in PERCENTILES.items()}
-    intervals: dict[str, Interval | None] = {name: quantile_interval(ordered, p) for name, p in PERCENTILES.items()}
-    too_few = [name for name, p in PERCENTILES.items() if 0 < n < needed_for_quantile(p)]
+    ordered = Sorted.of(part.ok.select(metric.column, "votes"), metric.column)
+    n = ordered.n
+    points = {name: ordered.at(p) for name, p in PERCENTILES.items()}
+    intervals: dict[str, Interval | None] = {name: ordered.interval(p) for name, p in PERCENTILES.items()}
+    too_few = [name for name, p in PERCENTILES.items() if 0 < ordered.effective < needed_for_quantile(p)]
     return Distribution(
         metric=metric.id,
         title=metric.title,
         unit=str(metric.unit),
         streaming=streaming,
         n=n,
-        mean=ordered.to_frame("value").select(exact_mean(pl.col("value"))).item() if n else None,
+        mean=_mean(part.ok, metric.column, ordered) if n else None,
         p50=points["p50"],
         p95=points["p95"],
         p99=points["p99"],
-        max=float(ordered.item(n - 1)) if n else None,
+        max=float(ordered.values.item(n - 1)) if n else None,
         intervals=intervals,
         success_share=part.served / part.valid if part.valid else None,
         too_few=too_few,
-        note=_note(part.ok, n, metric, too_few),
-        p95_with_failures=_beside_failures(ordered, PERCENTILES["p95"], part.failed),
-        p99_with_failures=_beside_failures(ordered, PERCENTILES["p99"], part.failed),
-        ranks={name: _ranks(n, p) for name, p in PERCENTILES.items()},
+        note=_note(part.ok, ordered, metric, too_few),
+        p95_with_failures=ordered.at(PERCENTILES["p95"], part.failed),
+        p99_with_failures=ordered.at(PERCENTILES["p99"], part.failed),
+        ranks={name: _ranks(ordered.effective, p) for name, p in PERCENTILES.items()},
+        n_effective=ordered.effective,
         curve=curve(ordered) if metric in LATENCY and (streaming == "all" or metric.id in APART) else [],
     )
 
@@ -113,17 +117,21 @@ def _again(line: Distribution, metric: Metric, streaming: bool | str | None) -> 
     return replace(line, streaming=streaming, curve=line.curve if metric.id in APART else [])
 
 
-def curve(ordered: pl.Series) -> list[tuple[float, float]]:
+def curve(ordered: Sorted) -> list[tuple[float, float]]:
     """(value, share of requests within it) at evenly spread ranks of sorted values; rising, ends at 1."""
-    n = ordered.len()
-    if n == 0:
+    if ordered.n == 0:
         return []
-    steps = min(n, CURVE_POINTS)
+    n, steps = ordered.total, min(ordered.n, CURVE_POINTS)
     ranks = sorted({-(-step * n // steps) for step in range(1, steps + 1)} | {rank(p, n) for p in PERCENTILES.values()})
-    points: dict[float, float] = {}
-    for position in ranks:
-        points[float(ordered.item(position - 1))] = position / n
-    return list(points.items())
+    values = dict.fromkeys(ordered.item(position) for position in ranks)
+    return [(value, ordered.within(value) / n) for value in values]
+
+
+def _mean(ok: pl.DataFrame, column: str, ordered: Sorted) -> float:
+    if ordered.reached is None:
+        return float(ordered.values.to_frame("value").select(exact_mean(pl.col("value"))).item())
+    total = ok.select(exact_sum(pl.col(column) * pl.col("votes"))).item()
+    return float(total / ordered.total)
 
 
 def _ranks(n: int, p: Fraction) -> RankPair | None:
@@ -131,22 +139,14 @@ def _ranks(n: int, p: Fraction) -> RankPair | None:
     return None if ends is None else RankPair(ends.low, ends.high, ends.coverage)
 
 
-def _at(ordered: pl.Series, p: Fraction) -> float | None:
-    return None if ordered.is_empty() else float(ordered.item(rank(p, ordered.len()) - 1))
-
-
-def _beside_failures(ordered: pl.Series, p: Fraction, failed: int) -> float | None:
-    """The percentile with every failed request slower than all others; None if it falls among them."""
-    position = rank(p, ordered.len() + failed)
-    return float(ordered.item(position - 1)) if position <= ordered.len() else None
-
-
-def _note(ok: pl.DataFrame, n: int, metric: Metric, too_few: list[str]) -> str | None:
+def _note(ok: pl.DataFrame, ordered: Sorted, metric: Metric, too_few: list[str]) -> str | None:
     """What limits the line: too few requests, or how the figure was measured."""
     parts: list[str] = []
+    n = ordered.n
     if too_few:
         needs = ", ".join(f"{name.upper()} {needed_for_quantile(PERCENTILES[name])}" for name in too_few)
-        parts.append(f"n = {n} is too small for {' and '.join(n.upper() for n in too_few)} (needed: {needs})")
+        few = f"n = {n}" if ordered.reached is None else f"effective n = {ordered.effective}"
+        parts.append(f"{few} is too small for {' and '.join(n.upper() for n in too_few)} (needed: {needs})")
     if not n:
         return "; ".join(parts) or None
     basis = {"tpot": "generation_basis", "itl_max": "itl_basis"}.get(metric.id)

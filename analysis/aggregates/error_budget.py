@@ -85,7 +85,7 @@ def burn_rates(
     """Burn in each pair of windows that ends with the last arrival of the range.
 
     Args:
-        history: started_ns and _verdict of requests in the objective's `where`, before the range and in it.
+        history: started_ns, _verdict and votes of requests in the objective's `where`, before the range and in it.
         item: an objective with target and period.
         span: the range that is analyzed.
         until: last instant seen; the range may end later than the data.
@@ -107,12 +107,19 @@ def burn_rates(
 
 
 def _burn(rows: pl.DataFrame, cells: pl.DataFrame | None, start_ns: int, end_ns: int, target: Fraction) -> float | None:
-    inside = pl.col("started_ns").is_between(start_ns, end_ns, closed="left")
+    inside = rows.filter(pl.col("started_ns").is_between(start_ns, end_ns, closed="left"))
+    return budget_spent(*_votes(inside, cells_within(cells, start_ns, end_ns)), target)
+
+
+def _votes(rows: pl.DataFrame, kept: pl.DataFrame) -> tuple[int, int]:
+    """Votes of good and of bad requests; beside cells, which count requests alone, every row has one."""
     good, bad = rows.select(
-        (inside & (pl.col("_verdict") == "good")).sum(), (inside & (pl.col("_verdict") == "bad")).sum().alias("bad")
+        pl.col("votes").filter(pl.col("_verdict") == name).sum().alias(name)
+        if kept.is_empty()
+        else (pl.col("_verdict") == name).sum().alias(name)
+        for name in ("good", "bad")
     ).row(0)
-    kept = cells_within(cells, start_ns, end_ns)
-    return budget_spent(int(good) + _sum(kept, "good"), int(bad) + _sum(kept, "bad"), target)
+    return int(good) + _sum(kept, "good"), int(bad) + _sum(kept, "bad")
 
 
 def cells_within(cells: pl.DataFrame | None, start_ns: int, end_ns: int) -> pl.DataFrame:
@@ -159,7 +166,7 @@ def period_budget(  # noqa: PLR0917  # the first five are what every budget has
     that rate. It is given only where the budget goes within one more period.
 
     Args:
-        history: started_ns and _verdict of requests before the range and in it.
+        history: started_ns, _verdict and votes of requests before the range and in it.
         item: the objective.
         span: the range that is analyzed.
         until: last instant seen.
@@ -174,7 +181,7 @@ def period_budget(  # noqa: PLR0917  # the first five are what every budget has
     kept = cells_within(cells, end - period * NS_PER_S, end)
     good, bad = (int((inside.get_column("_verdict") == name).sum()) + _sum(kept, name) for name in ("good", "bad"))
     first = pl.concat([inside.get_column("started_ns"), kept.get_column("start_ns").rename("started_ns")]).min()
-    spent = budget_spent(good, bad, target)
+    spent = budget_spent(*_votes(inside, kept), target)
     burn = next((rate.long for rate in reversed(burns) if rate.long is not None), None)
     at: int | None = None
     if spent is not None and isinstance(first, int) and burn:

@@ -2,7 +2,8 @@
 
 Input: a measured frame, or groups of it. Output: per group n (requests that have the figure), value, low, high.
 Percentiles and means take the requests with status ok that have the figure; sums, ratios and volumes take all.
-Sums and volumes of sampled input are divided by the sampling rate; percentiles, means and ratios are not.
+Sums and volumes of sampled input are divided by the sampling rate; percentiles, means and ratios do not change with it,
+and where rates differ between requests, each counts by its votes (analysis/metrics/votes).
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from fractions import Fraction
 import polars as pl
 
 from analysis.aggregates.columns import narrow
-from analysis.aggregates.exact import exact_mean, exact_sum
+from analysis.aggregates.exact import exact_sum
 from analysis.aggregates.statistics import Z, quantile_ends, rank, wilson
+from analysis.aggregates.weighted import Sorted, effective, mixed
 from analysis.metrics.metric import Kind, Metric
 
 OK = pl.col("status_class") == "ok"
@@ -32,7 +34,9 @@ class Figure:
 
 def percentile_figures(frame: pl.DataFrame, metric: Metric, p: Fraction, keys: Sequence[str]) -> pl.DataFrame:
     """Columns keys, n, value, low, high: a percentile over ok requests with its distribution-free interval."""
-    known = narrow(frame, OK, metric.column, *keys).filter(OK & pl.col(metric.column).is_not_null())
+    known = narrow(frame, OK, metric.column, "votes", *keys).filter(OK & pl.col(metric.column).is_not_null())
+    if mixed(known):
+        return _weighted_percentiles(known, metric, p, keys)
     groups = _grouped(known, keys, [pl.len().cast(pl.Int64).alias("n"), pl.col(metric.column).sort().alias("ordered")])
     counts = groups["n"].to_list()
     at = pl.Series("at", [rank(p, n) - 1 for n in counts], pl.Int64())
@@ -61,20 +65,36 @@ def percentile_figures(frame: pl.DataFrame, metric: Metric, p: Fraction, keys: S
     )
 
 
+def _weighted_percentiles(known: pl.DataFrame, metric: Metric, p: Fraction, keys: Sequence[str]) -> pl.DataFrame:
+    """percentile_figures where sampling rates differ: group by group."""
+    parts = known.partition_by(list(keys), as_dict=True) if keys else {(): known}
+    found: list[tuple[object, ...]] = []
+    for key, part in parts.items():
+        ordered = Sorted.of(part, metric.column)
+        interval = ordered.interval(p) or (None, None)
+        found.append((*key, ordered.n, ordered.at(p), *interval))
+    floats = dict.fromkeys(("value", "low", "high"), pl.Float64())
+    schema = {**{key: known.schema[key] for key in keys}, "n": pl.Int64(), **floats}
+    table = pl.DataFrame(found, schema=schema, orient="row")
+    return table.sort(list(keys)) if keys else table
+
+
 def mean_figures(frame: pl.DataFrame, metric: Metric, keys: Sequence[str]) -> pl.DataFrame:
     """Columns keys, n, value, low, high: a mean over ok requests; the interval is that of the normal approximation."""
     known = frame.filter(OK & pl.col(metric.column).is_not_null())
-    value = pl.col(metric.column)
+    value, votes = pl.col(metric.column), pl.col("votes")
+    total = votes.sum()
     groups = _grouped(
         known,
         keys,
         [
             pl.len().cast(pl.Int64).alias("n"),
-            exact_mean(value).alias("value"),
-            exact_mean(value * value).alias("square"),
+            (exact_sum(value * votes) / total).alias("value"),
+            (exact_sum(value * value * votes) / total).alias("square"),
+            (total.cast(pl.Float64) ** 2 / (votes.cast(pl.Float64) ** 2).sum()).alias("_effective"),
         ],
     )
-    n = pl.col("n")
+    n = pl.col("_effective")
     variance = ((pl.col("square") - pl.col("value") ** 2) * n / (n - 1)).clip(lower_bound=0.0)
     half = pl.when(n > 1).then(Z * (variance / n).sqrt())
     return groups.select(
@@ -105,6 +125,7 @@ def ratio_figures(frame: pl.DataFrame, metric: Metric, keys: Sequence[str]) -> p
     if metric.numerator is None or metric.denominator is None:
         raise ValueError(f"{metric.id} is no ratio")
     share = is_share(metric)
+    votes = pl.col("votes")
     parts = frame.with_columns(metric.numerator.alias("_num"), metric.denominator.alias("_den"))
     known = parts.filter(pl.col("_num").is_not_null() & pl.col("_den").is_not_null())
     groups = _grouped(
@@ -112,13 +133,14 @@ def ratio_figures(frame: pl.DataFrame, metric: Metric, keys: Sequence[str]) -> p
         keys,
         [
             (pl.col("_den") != 0).sum().cast(pl.Int64).alias("n") if share else pl.len().cast(pl.Int64).alias("n"),
-            exact_sum(pl.col("_num")).alias("num"),
-            exact_sum(pl.col("_den")).alias("den"),
+            exact_sum(pl.col("_num") * votes).alias("num"),
+            exact_sum(pl.col("_den") * votes).alias("den"),
+            exact_sum(pl.col("_den") * votes**2).alias("squares"),
         ],
     )
     intervals = [
-        wilson(round(num), round(den)) if share else None
-        for num, den in zip(groups["num"].to_list(), groups["den"].to_list(), strict=True)
+        wilson(*effective(round(num), round(den), round(squares))) if share else None
+        for num, den, squares in groups.select("num", "den", "squares").iter_rows()
     ]
     return groups.select(
         *keys,

@@ -2,7 +2,7 @@
 
 Input: a measured frame with `good_verdict` (aggregates/attainment.with_good), the objectives, the span.
 Output: one Goodput record. The denominator of rates is the wall clock of the span; the ratio is good / (good + bad).
-Volumes of sampled input are divided by its rate; counts and the ratio are of the rows.
+Volumes of sampled input are divided by its rate; counts are of the rows; the ratio weighs rows by their votes.
 Source: metric definitions, section 5. Output tokens only: cached input would make the figure rise for nothing.
 """
 
@@ -15,6 +15,7 @@ from analysis.aggregates.exact import exact_sum
 from analysis.aggregates.figures import OK
 from analysis.aggregates.statistics import wilson
 from analysis.aggregates.verdicts import BAD, EXCLUDED, GOOD, UNKNOWN, clause_flags, good_column
+from analysis.aggregates.weighted import effective
 from analysis.aggregates.windows import Span
 from analysis.dimensions import matches
 from analysis.metrics.metric import Metric
@@ -46,6 +47,16 @@ def goodput(
         0, named=True
     )
     good, bad, unknown = counts[GOOD], counts[BAD], counts[UNKNOWN]
+    votes = pl.col("votes")
+    kept, judged, squares = (
+        frame.filter(verdict.is_in([GOOD, BAD]))
+        .select(
+            votes.filter(verdict == GOOD).sum().alias("kept"),
+            votes.sum().alias("judged"),
+            (votes.cast(pl.Int128) ** 2).sum().alias("squares"),
+        )
+        .row(0)
+    )
     good_requests, good_tokens, tokens_known = (
         frame.filter(verdict == GOOD)
         .select(
@@ -65,8 +76,8 @@ def goodput(
         objective=", ".join(item.id for item in defining) or None,
         requests_per_second=good_requests / seconds if seconds else None,
         output_tokens_per_second=good_tokens / seconds if seconds and tokens_known else None,
-        ratio=good / (good + bad) if good + bad else None,
-        interval=wilson(good, good + bad),
+        ratio=kept / judged if judged else None,
+        interval=wilson(*effective(int(kept), int(judged), int(squares))),
         good=good,
         valid=good + bad + unknown,
         unknown=unknown,
@@ -158,15 +169,17 @@ def _told(frame: pl.DataFrame, defining: tuple[Objective, ...]) -> pl.DataFrame:
     """The columns that goodput reads."""
     reads = [*(_breaks(metric, defining) for metric in _metrics(defining)), *(matches(item.where) for item in defining)]
     each = [good_column(item) for item in defining]
-    beside = ("good_verdict", "status_class", "started_ns", "weight", "output_tokens", "cost_pico")
+    beside = ("good_verdict", "status_class", "started_ns", "weight", "votes", "output_tokens", "cost_pico")
     return narrow(frame, *beside, *each, *reads)
 
 
 def _cost_per_good(frame: pl.DataFrame) -> str | None:
-    """Exact cost of all requests over the good ones; sampling cancels out unless its rate varies."""
-    cost = frame.get_column("cost_pico").cast(pl.Int128).sum()
-    good = frame.filter(pl.col("good_verdict") == GOOD).height
-    pico = divide(int(cost), good)
+    """Exact cost of all requests over the good ones, each by its votes."""
+    cost, good = frame.select(
+        (pl.col("cost_pico").cast(pl.Int128) * pl.col("votes")).sum().alias("cost"),
+        pl.col("votes").filter(pl.col("good_verdict") == GOOD).sum().alias("good"),
+    ).row(0)
+    pico = divide(int(cost), int(good))
     return None if pico is None else usd_text(pico)
 
 

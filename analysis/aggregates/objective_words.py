@@ -30,9 +30,12 @@ def clauses_of(scene: Scene, item: Objective) -> list[Clause]:
     for condition in item.conditions:
         flags = clause_flags(condition)
         failed = pl.col("is_failed")
-        applicable, kept = scene.rows.select(
-            (judged & (failed | flags.kept | flags.broken)).sum().alias("applicable"),
-            (judged & ~failed & flags.kept).sum().alias("kept"),
+        applies, keeps = judged & (failed | flags.kept | flags.broken), judged & ~failed & flags.kept
+        applicable, kept, all_votes, kept_votes = scene.rows.select(
+            applies.sum().alias("applicable"),
+            keeps.sum().alias("kept"),
+            pl.col("votes").filter(applies).sum().alias("all_votes"),
+            pl.col("votes").filter(keeps).sum().alias("kept_votes"),
         ).row(0)
         constant = condition.threshold.constant
         found.append(
@@ -42,7 +45,7 @@ def clauses_of(scene: Scene, item: Objective) -> list[Clause]:
                 unit=str(condition.metric.unit),
                 applicable=int(applicable),
                 kept=int(kept),
-                attainment=kept / applicable if applicable else None,
+                attainment=kept_votes / all_votes if all_votes else None,
             )
         )
     return found
@@ -95,8 +98,8 @@ def threshold_text_of(item: Objective) -> str:
 
 def bounds_of(counts: dict[str, Any]) -> Interval | None:
     """Attainment if everything excluded or unknown had been bad, and good."""
-    open_count = counts[UNKNOWN] + counts[EXCLUDED]
-    total = counts[GOOD] + counts[BAD] + open_count
+    good, bad, unknown, excluded = (counts[f"{name}_votes"] for name in (GOOD, BAD, UNKNOWN, EXCLUDED))
+    total = good + bad + unknown + excluded
     if total == 0:
         return None
-    return counts[GOOD] / total, (counts[GOOD] + open_count) / total
+    return good / total, (good + unknown + excluded) / total

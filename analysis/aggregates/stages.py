@@ -12,8 +12,8 @@ from __future__ import annotations
 import polars as pl
 
 from analysis.aggregates.exact import exact_sum
-from analysis.aggregates.statistics import quantile
 from analysis.aggregates.verdicts import BAD
+from analysis.aggregates.weighted import Sorted
 from analysis.result import StageShare
 from ingest.schema import NS_PER_S, STAGES
 
@@ -39,15 +39,16 @@ def stage_shares(frame: pl.DataFrame) -> list[StageShare]:
     rows = staged(frame)
     if rows.is_empty():
         return []
-    limit = quantile(rows.get_column("e2e_ns"), 0.95)
+    ordered = Sorted.of(rows, "e2e_ns")
+    limit = ordered.at(0.95)
     slow = rows.filter(pl.col("e2e_ns") > limit)
     bad = rows.filter(pl.col("good_verdict") == BAD) if "good_verdict" in rows.columns else rows.clear()
     one_call = rows.filter((pl.col("llm_calls").fill_null(1) <= 1) & pl.col("ttft_ns").is_not_null())
-    low, high = (quantile(rows.get_column("e2e_ns"), p) for p in (0.985, 0.995))
+    low, high = (ordered.at(p) for p in (0.985, 0.995))
     near = rows.filter(pl.col("e2e_ns").is_between(low, high))
     whole, slowest, bads, first, at_p99 = (_seconds(part) for part in (rows, slow, bad, one_call, near))
     # network and filters lie on both sides of the first token, so their sum may pass TTFT: the shares stay within 1
-    ttft = one_call.select(exact_sum(pl.col("ttft_ns") / NS_PER_S)).item()
+    ttft = one_call.select(exact_sum(pl.col("ttft_ns") / NS_PER_S * pl.col("weight"))).item()
     ttft = max(ttft or 0.0, sum(first[stage] for stage in BEFORE_FIRST_TOKEN))
     found: list[StageShare] = []
     for stage in STAGES:
@@ -61,10 +62,10 @@ def stage_shares(frame: pl.DataFrame) -> list[StageShare]:
                 share=_ratio(whole[stage], whole["e2e"]),
                 share_slowest_5_percent=_ratio(slowest[stage], slowest["e2e"]),
                 n=n,
-                mean_seconds=whole[stage] / n,
+                mean_seconds=_ratio(whole[stage], _requests(rows, stage)),
                 share_of_ttft=_ratio(first[stage], ttft) if stage in BEFORE_FIRST_TOKEN else None,
-                mean_seconds_slowest_5_percent=_ratio(slowest[stage], slow.height),
-                mean_seconds_bad=_ratio(bads[stage], bad.height),
+                mean_seconds_slowest_5_percent=_ratio(slowest[stage], _requests(slow)),
+                mean_seconds_bad=_ratio(bads[stage], _requests(bad)),
                 share_p99=_ratio(at_p99[stage], at_p99["e2e"]),
                 share_bad=_ratio(bads[stage], bads["e2e"]),
             )
@@ -75,7 +76,15 @@ def stage_shares(frame: pl.DataFrame) -> list[StageShare]:
 def staged(frame: pl.DataFrame) -> pl.DataFrame:
     """Requests with a known E2E whose stages fit into it, with `unattributed_ns` filled in."""
     rest = pl.coalesce("unattributed_ns", _REST)
-    columns = [*(f"{stage}_ns" for stage in STAGES), "e2e_ns", "ttft_ns", "llm_calls", "good_verdict"]
+    columns = [
+        *(f"{stage}_ns" for stage in STAGES),
+        "e2e_ns",
+        "ttft_ns",
+        "llm_calls",
+        "good_verdict",
+        "weight",
+        "votes",
+    ]
     return (
         frame.lazy()
         .select(name for name in columns if name in frame.columns)
@@ -96,13 +105,20 @@ def _skew() -> pl.Expr:
 
 
 def _seconds(rows: pl.DataFrame) -> dict[str, float]:
-    """Seconds of every stage and of E2E; 0 for a stage that nobody measured."""
+    """Seconds of every stage and of E2E, divided by the sampling rate; 0 for a stage that nobody measured."""
     known = [stage for stage in STAGES if rows.get_column(f"{stage}_ns").null_count() < rows.height]
+    weight = pl.col("weight")
     sums = rows.select(
-        *(exact_sum(pl.col(f"{stage}_ns") / NS_PER_S).alias(stage) for stage in known),
-        exact_sum(pl.col("e2e_ns") / NS_PER_S).alias("e2e"),
+        *(exact_sum(pl.col(f"{stage}_ns") / NS_PER_S * weight).alias(stage) for stage in known),
+        exact_sum(pl.col("e2e_ns") / NS_PER_S * weight).alias("e2e"),
     )
     return dict.fromkeys(STAGES, 0.0) | {name: float(value) for name, value in sums.row(0, named=True).items()}
+
+
+def _requests(rows: pl.DataFrame, stage: str = "unattributed") -> float:
+    """Requests that the rows with a known stage stand for."""
+    known = rows.filter(pl.col(f"{stage}_ns").is_not_null())
+    return float(known.select(exact_sum(pl.col("weight"))).item())
 
 
 def _ratio(part: float, whole: float) -> float | None:

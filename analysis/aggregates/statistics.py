@@ -163,7 +163,7 @@ def needed_for_quantile(p: Fraction) -> int:
     return max(math.ceil(math.log(ALPHA / 2) / math.log(side)) for side in (high, low) if 0 < side < 1)
 
 
-def wilson(good: int, n: int) -> Interval | None:
+def wilson(good: float, n: float) -> Interval | None:
     """Wilson's 95 % interval of a share; None without trials."""
     if n <= 0:
         return None
@@ -174,7 +174,7 @@ def wilson(good: int, n: int) -> Interval | None:
     return (0.0 if good == 0 else max(0.0, middle - half)), (1.0 if good == n else min(1.0, middle + half))
 
 
-def clopper_pearson(good: int, n: int) -> Interval | None:
+def clopper_pearson(good: float, n: float) -> Interval | None:
     """Clopper and Pearson's exact 95 % interval of a share; None without trials."""
     if n <= 0:
         return None
@@ -183,7 +183,7 @@ def clopper_pearson(good: int, n: int) -> Interval | None:
     return low, high
 
 
-def share_interval(good: int, n: int, target: float | None = None) -> Interval | None:
+def share_interval(good: float, n: float, target: float | None = None) -> Interval | None:
     """Interval of a share: Wilson's, or the exact one for targets from 99.9 % on."""
     return clopper_pearson(good, n) if target is not None and target >= EXACT_FROM_TARGET else wilson(good, n)
 

@@ -17,8 +17,8 @@ import polars as pl
 from analysis.aggregates.columns import narrow
 from analysis.aggregates.distribution import PERCENTILES
 from analysis.aggregates.figures import OK
-from analysis.aggregates.statistics import rank
 from analysis.aggregates.verdicts import BAD, GOOD, verdict_expr
+from analysis.aggregates.weighted import Sorted
 from analysis.dimensions import matches
 from analysis.metrics.latency import LATENCY
 from analysis.metrics.metric import Metric
@@ -87,21 +87,25 @@ def _table(
     known = OK & pl.col(metric.column).is_not_null()
     values = pl.col(metric.column).filter(known)
     table = (
-        narrow(rows, *_KEYS, "status_class", metric.column, verdict)
+        narrow(rows, *_KEYS, "status_class", "votes", metric.column, verdict)
         .with_columns(verdict.alias("_verdict"))
         .group_by(_KEYS)
         .agg(
             values.len().cast(pl.Int64).alias("n"),
             values.sort().alias("ordered"),
-            *((pl.col("_verdict") == name).sum().cast(pl.Int64).alias(name) for name in (GOOD, BAD)),
+            pl.col("votes").filter(known).sort_by(values).alias("votes_of"),
+            *(pl.col("votes").filter(pl.col("_verdict") == name).sum().alias(name) for name in (GOOD, BAD)),
         )
         .filter(pl.col("n") > 0)
     )
-    ranks = {name: [rank(p, n) - 1 for n in table.get_column("n").to_list()] for name, p in PERCENTILES.items()}
-    table = table.with_columns(
-        pl.col("ordered").list.get(pl.lit(pl.Series(at, dtype=pl.Int64()))).alias(name) for name, at in ranks.items()
-    ).drop("ordered")
-    return {(row["input_bucket"], row["output_bucket"]): row for row in table.to_dicts()}
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for values_of, votes_of, row in zip(
+        table["ordered"], table["votes_of"], table.drop("ordered", "votes_of").to_dicts(), strict=True
+    ):
+        ordered = Sorted.of(pl.DataFrame({"value": values_of, "votes": votes_of}), "value")
+        points = {name: ordered.at(p) for name, p in PERCENTILES.items()}
+        found[row["input_bucket"], row["output_bucket"]] = {**row, **points}
+    return found
 
 
 def _alone(item: Objective, condition: Condition) -> Objective:

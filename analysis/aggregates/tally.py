@@ -2,6 +2,7 @@
 
 Input: a Case (the measured frame and its range) and an objective. Output: plain rows, one per group, with good, bad,
 unknown, excluded, n (judged requests), n_figure (requests that have the figure), attainment, value, low, high.
+Counts are of rows; `votes` has them weighted where sampling rates differ, and `squares` the squares of judged votes.
 """
 
 from __future__ import annotations
@@ -16,16 +17,18 @@ from analysis.aggregates import figures
 from analysis.aggregates.columns import narrow
 from analysis.aggregates.fleet_figures import fleet_figure, replica_hours_of
 from analysis.aggregates.verdicts import BAD, EXCLUDED, GOOD, UNKNOWN, clause_flags, verdict_expr
+from analysis.aggregates.weighted import effective
 from analysis.aggregates.windows import Span, origin_of, window_bounds, window_index
 from analysis.dimensions import dimension, matches
 from analysis.fleet import Fleet
 from analysis.metrics.catalog import BY_ID
 from analysis.metrics.metric import Kind
+from analysis.metrics.votes import votes_of
 from analysis.objectives import Objective
 from analysis.settings import Settings
 
 _BESIDE = (  # columns that are read with any objective
-    *("started_ns", "status_class", "weight", "sampling_rate", "is_failed", "output_tokens", "input_tokens"),
+    *("started_ns", "status_class", "weight", "votes", "sampling_rate", "is_failed", "output_tokens", "input_tokens"),
     *("cached_input_tokens", "model", "region", "replica", "deployment_version"),
 )
 
@@ -53,7 +56,7 @@ class Scene:
     origin_ns: int
     replica_hours: pl.DataFrame | None
     fleet: Fleet | None
-    history: pl.DataFrame  # started_ns and _verdict of the requests before the range and in it
+    history: pl.DataFrame  # started_ns, _verdict and votes of the requests before the range and in it
 
 
 def scene_of(case: Case, item: Objective) -> Scene:
@@ -72,12 +75,13 @@ def scene_of(case: Case, item: Objective) -> Scene:
 
 
 def _history(case: Case, item: Objective, rows: pl.DataFrame) -> pl.DataFrame:
-    told = rows.select("started_ns", "_verdict")
+    told = rows.select("started_ns", "_verdict", "sampling_rate", "votes")
     if case.earlier is None or item.period_s is None:
-        return told
+        return told.drop("sampling_rate")
     verdict = verdict_expr(item, case.settings, case.until).alias("_verdict")
-    before = case.earlier.filter(matches(item.where)).with_columns(verdict).select("started_ns", "_verdict")
-    return pl.concat([before, told])
+    before = case.earlier.filter(matches(item.where)).with_columns(verdict)
+    both = pl.concat([before.select("started_ns", "_verdict", "sampling_rate"), told.drop("votes")])
+    return both.select("started_ns", "_verdict", votes_of(both.get_column("sampling_rate")))
 
 
 def read_by(item: Objective) -> list[pl.Expr]:
@@ -91,9 +95,11 @@ def read_by(item: Objective) -> list[pl.Expr]:
 def tally(scene: Scene, item: Objective, keys: Sequence[str]) -> list[dict[str, Any]]:
     """Counts, figure and interval per group, sorted by the keys; without keys at most one."""
     rows = scene.rows
-    verdict = pl.col("_verdict")
+    verdict, votes = pl.col("_verdict"), pl.col("votes")
     counts = [
         *((verdict == name).sum().cast(pl.Int64).alias(name) for name in (GOOD, BAD, UNKNOWN, EXCLUDED)),
+        *(votes.filter(verdict == name).sum().alias(f"{name}_votes") for name in (GOOD, BAD, UNKNOWN, EXCLUDED)),
+        (votes.cast(pl.Int128) ** 2).filter(verdict.is_in([GOOD, BAD])).sum().alias("squares"),
         pl.len().cast(pl.Int64).alias("n_all"),
         _has_figure(item).sum().cast(pl.Int64).alias("n_figure"),
     ]
@@ -107,7 +113,9 @@ def tally(scene: Scene, item: Objective, keys: Sequence[str]) -> list[dict[str, 
     by_key = {tuple(row[key] for key in keys): row for row in found}
     for row in found:
         judged = row[GOOD] + row[BAD]
-        row["attainment"] = row[GOOD] / judged if judged else None
+        kept, all_votes = row[f"{GOOD}_votes"], row[f"{GOOD}_votes"] + row[f"{BAD}_votes"]
+        row["attainment"] = kept / all_votes if all_votes else None
+        row["effective"] = effective(kept, all_votes, row["squares"])
         row |= {"n": judged, "value": row["attainment"], "low": None, "high": None}
     if item.target is None:
         _add_figures(scene, item, keys, by_key)
@@ -169,8 +177,10 @@ def _has_figure(item: Objective) -> pl.Expr:
 
 
 def empty_tally() -> dict[str, Any]:
-    names = (GOOD, BAD, UNKNOWN, EXCLUDED, "n_all", "n_figure", "n")
-    return {**dict.fromkeys(names, 0), **dict.fromkeys(("attainment", "value", "low", "high"))}
+    counts = (GOOD, BAD, UNKNOWN, EXCLUDED)
+    names = (*counts, *(f"{name}_votes" for name in counts), "squares", "n_all", "n_figure", "n")
+    nothing = dict.fromkeys(("attainment", "value", "low", "high"))
+    return {**dict.fromkeys(names, 0), **nothing, "effective": (0.0, 0.0)}
 
 
 def _seconds(scene: Scene, item: Objective, window: int | None) -> float | None:

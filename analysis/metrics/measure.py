@@ -8,6 +8,7 @@ counts and USD, null where unknown; and
     input_bucket, output_bucket   label of the length, null without it
     hour, weekday   0 to 23, 1 (Monday) to 7, in the time zone of the objectives
     weight          1 / sampling_rate: how many requests the row stands for
+    votes           the same in whole numbers and without their common measure: 1 where one rate holds for all rows
     is_failed, is_valid   by status class and policy
 """
 
@@ -17,10 +18,21 @@ import polars as pl
 
 from analysis.metrics.catalog import REQUEST_METRICS
 from analysis.metrics.outcome import FAILED
+from analysis.metrics.votes import votes_of
 from analysis.settings import Policy, Settings, bucket_labels
 from ingest import schema
 
-DERIVED = ("cache_state", "input_bucket", "output_bucket", "hour", "weekday", "weight", "is_failed", "is_valid")
+DERIVED = (
+    "cache_state",
+    "input_bucket",
+    "output_bucket",
+    "hour",
+    "weekday",
+    "weight",
+    "votes",
+    "is_failed",
+    "is_valid",
+)
 
 
 def measure(requests: pl.DataFrame, settings: Settings | None = None) -> pl.DataFrame:
@@ -32,8 +44,9 @@ def measure(requests: pl.DataFrame, settings: Settings | None = None) -> pl.Data
     local = (
         pl.from_epoch("started_ns", time_unit="ns").dt.replace_time_zone("UTC").dt.convert_time_zone(settings.timezone)
     )
+    rows = with_columns_of_schema(requests)
     return (
-        with_columns_of_schema(requests)
+        rows.with_columns(votes_of(rows.get_column("sampling_rate")))
         .lazy()
         .with_columns(
             pl.when(pl.col("cached_input_tokens") > 0)

@@ -69,6 +69,14 @@ def objectives_part(result: AnalysisResult, text: Text) -> Part:
         cards=True,
         note=text.say(
             "Bars: burn of each judged window, dashed line 1× (the target); red: breached. A verdict within noise may turn with more requests."
+        )
+        + (
+            " "
+            + text.say(
+                "By blocks: the interval where requests of the same ten minutes stand or fall together, as in an incident (bootstrap)."
+            )
+            if any(o.block_interval is not None and o.target is not None for o in result.objectives)
+            else ""
         ),
     )
     blocks: tuple[Block, ...] = (Panel("", (table,)),)
@@ -140,7 +148,12 @@ def _attained(objective: ObjectiveResult, text: Text) -> Cell:
     figure, under = attained_words(objective)
     if objective.per is not None and objective.worst is not None and objective.worst.of is not None:
         under = text.say("most: {who}", who=objective.worst.of)
-    return number_cell(figure, under)
+    cell = number_cell(figure, under)
+    blocks = objective.block_interval
+    if blocks is None or objective.target is None:
+        return cell
+    by_blocks = text.say("by blocks {interval}", interval=words.share_interval(blocks))
+    return Cell((*cell.lines, (Piece(by_blocks, "hint"),)), number=True)
 
 
 def _valid(objective: ObjectiveResult, text: Text) -> Cell:

@@ -174,6 +174,10 @@ def _sampled(quality: DataQuality, text: Text) -> Panel | None:
             n=words.count(quality.straddlers),
             tokens=words.count(quality.straddler_tokens),
         )
+        if quality.straddler_cost_usd is not None:
+            says += text.say(
+                ", {cost}: a bill by end of work differs by them", cost=words.dollars(quality.straddler_cost_usd)
+            )
         facts.append(Fact(text.say("Across the end"), (plain(says),)))
     if quality.n_without_time:
         facts.append(

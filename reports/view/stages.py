@@ -130,6 +130,12 @@ def _finding(stages: list[StageShare], text: Text) -> str:
 
 
 def _table(stages: list[StageShare], text: Text) -> Table:
+    at_p99 = any(stage.share_p99 is not None for stage in stages)
+    caption = text.say("Mean over all requests of the group; n is the requests that have the stage")
+    if at_p99:
+        caption += "; " + text.say(
+            "at P99: the mix of requests with an E2E between P98.5 and P99.5, for percentiles of stages do not add"
+        )
     rows = tuple(
         row(
             Cell(((Piece(f" {text.say(stage.stage)}"),),), swatch=stage_swatch(text, stage.stage)),
@@ -139,13 +145,14 @@ def _table(stages: list[StageShare], text: Text) -> Table:
             number_cell(words.share(stage.share_slowest_5_percent)),
             number_cell(words.seconds(stage.mean_seconds_bad)),
             number_cell(words.share(stage.share_bad)),
+            *((number_cell(words.share(stage.share_p99)),) if at_p99 else ()),
             number_cell(words.count(stage.n)),
         )
         for stage in stages
     )
     return Table(
         name=text.say("Mean time per request by stage"),
-        caption=text.say("Mean over all requests of the group; n is the requests that have the stage"),
+        caption=caption,
         columns=(
             Column(text.say("Stage")),
             Column(text.say("All"), number=True),
@@ -154,6 +161,7 @@ def _table(stages: list[StageShare], text: Text) -> Table:
             Column(text.say("Share"), number=True),
             Column(text.say("Bad"), number=True),
             Column(text.say("Share"), number=True),
+            *((Column(text.say("Share at P99"), number=True),) if at_p99 else ()),
             Column("n", number=True),
         ),
         rows=rows,

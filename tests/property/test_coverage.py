@@ -87,7 +87,7 @@ def test_groups_have_the_intervals_of_their_rows() -> None:
     rng = np.random.default_rng(3)
     sizes = {"a": 40, "b": 72, "c": 368, "d": 1000}
     frame = pl.concat(
-        pl.DataFrame({"g": [name] * n, "status_class": ["ok"] * n, "e2e": rng.lognormal(0, 1, n)}) for name, n in sizes.items()
+        pl.DataFrame({"g": [name] * n, "votes": [1] * n, "status_class": ["ok"] * n, "e2e": rng.lognormal(0, 1, n)}) for name, n in sizes.items()
     )  # fmt: skip
     for p in (Fraction(1, 2), Fraction(95, 100), Fraction(99, 100)):
         rows = percentile_figures(frame.sample(fraction=1, shuffle=True, seed=1), BY_ID["e2e"], p, ["g"])

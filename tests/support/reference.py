@@ -84,7 +84,7 @@ def counts(rows: Iterable[Row], limits: Sequence[tuple[str, float]]) -> dict[str
     return found
 
 
-def wilson(good: int, n: int) -> tuple[float, float]:
+def wilson(good: float, n: float) -> tuple[float, float]:
     """Roots of (share - p)^2 = z^2 p (1 - p) / n."""
     z2 = 1.959963984540054**2
     share = good / n

@@ -11,6 +11,7 @@ from scipy import stats
 
 from analysis.aggregates.blocks import block_column, drawn_quantiles, drawn_sums, interval_of, share_draws
 from analysis.aggregates.statistics import quantile, wilson
+from analysis.aggregates.weighted import Sorted
 from tests.support.builders import frame, request
 
 
@@ -72,7 +73,7 @@ def test_drawn_quantiles_spread_like_a_bootstrap_of_the_values() -> None:
     below = (values <= at)[order].cast(pl.Int64)
     sums = pl.DataFrame({"below": below, "count": 1}).with_columns((pl.int_range(5000) // 10).alias("b"))
     drawn = drawn_sums(sums.group_by("b").sum().sort("b").drop("b"))
-    ours = interval_of(drawn_quantiles(values, Fraction("0.95"), drawn["below"], drawn["count"]))
+    ours = interval_of(drawn_quantiles(Sorted(values), Fraction("0.95"), drawn["below"], drawn["count"]))
     theirs = stats.bootstrap(
         (values.to_numpy(),), lambda x, axis=-1: np.quantile(x, 0.95, axis=axis, method="inverted_cdf"),
         method="percentile", n_resamples=1000, rng=np.random.default_rng(1),

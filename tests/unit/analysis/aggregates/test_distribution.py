@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from analysis.aggregates.distribution import CURVE_POINTS, curve, distribution, distributions
+from analysis.aggregates.weighted import Sorted
 from analysis.metrics.catalog import BY_ID
 from analysis.metrics.measure import measure
 from analysis.result import Distribution, RankPair
@@ -47,6 +48,7 @@ def test_percentiles_of_eight_requests_are_requests_that_occurred() -> None:
         p95_with_failures=39.7,
         p99_with_failures=39.7,
         ranks={"p50": RankPair(1, 8, 1 - 2 / 256), "p95": None, "p99": None},
+        n_effective=8,
     )
 
 
@@ -93,11 +95,11 @@ def test_the_basis_of_a_figure_is_told() -> None:
 
 
 def test_the_curve_of_many_values_is_thinned_and_keeps_the_percentiles() -> None:
-    points = curve(pl.Series(range(1, 10_001), dtype=pl.Float64))
+    points = curve(Sorted(pl.Series(range(1, 10_001), dtype=pl.Float64)))
     assert CURVE_POINTS <= len(points) <= CURVE_POINTS + 3
     assert points[-1] == (10_000.0, 1.0)
     assert (5000.0, 0.5) in points
     assert (9500.0, 0.95) in points
     assert (9900.0, 0.99) in points
-    assert curve(pl.Series([1.0, 1.0, 2.0, 2.0])) == [(1.0, 0.5), (2.0, 1.0)]
-    assert curve(pl.Series([], dtype=pl.Float64)) == []
+    assert curve(Sorted(pl.Series([1.0, 1.0, 2.0, 2.0]))) == [(1.0, 0.5), (2.0, 1.0)]
+    assert curve(Sorted(pl.Series([], dtype=pl.Float64))) == []

@@ -64,7 +64,8 @@ def history(*spans: tuple[int, int, str]) -> pl.DataFrame:
     rows = [
         (MONDAY_NS + minute * 60 * NS_PER_S, verdict) for first, end, verdict in spans for minute in range(first, end)
     ]
-    return pl.DataFrame(rows, schema={"started_ns": pl.Int64, "_verdict": pl.String}, orient="row")
+    table = pl.DataFrame(rows, schema={"started_ns": pl.Int64, "_verdict": pl.String}, orient="row")
+    return table.with_columns(votes=pl.lit(1, pl.Int64))
 
 
 def test_burn_is_told_as_of_the_last_arrival() -> None:
@@ -148,3 +149,9 @@ def test_exhaustion_is_forecast_at_the_burn_of_the_longest_window() -> None:
 def test_hours_without_judged_requests_are_left_out() -> None:
     rows = history((0, 30, "good"), (30, 60, "bad"), (60, 120, "unknown"), (120, 121, "good"))
     assert hourly(rows) == [BurnPoint("2026-03-02T00:00:00Z", 30, 30), BurnPoint("2026-03-02T02:00:00Z", 1, 0)]
+
+
+def test_monthly_shares_would_mean_other_shares_of_a_weekly_budget() -> None:
+    """Section 4: factors of 30 days on a week spend 8.6, 21, 43 and 43 % of its budget, so they are never fixed."""
+    shares = [pair.factor(30 * DAY) * pair.long_s / (7 * DAY) for pair in burn_windows(30 * DAY)]
+    assert [round(share * 100, 1) for share in shares] == [8.6, 21.4, 42.9, 42.9]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -145,3 +146,60 @@ def test_a_weighted_quantile_gives_each_vote_a_place() -> None:
     values, weights = pl.Series([3.0, 1.0, 2.0, 9.0]), pl.Series([1, 2, 7, 0])
     assert weighted_quantiles(values, weights, (0.2, 0.21, 0.9, 0.91, 1.0)) == [1.0, 2.0, 2.0, 3.0, 3.0]
     assert weighted_quantiles(values, weights * 0, (0.5, 0.9)) == [None, None]
+
+
+def test_libraries_differ_on_one_to_ten_as_the_definitions_say() -> None:
+    """Section 9: which of their methods is the inverse distribution, and which is not."""
+    points = (0.5, 0.95, 0.99)
+    polars = {
+        name: [ONE_TO_TEN.quantile(p, interpolation=name) for p in points]
+        for name in ("nearest", "linear", "equiprobable", "higher")
+    }
+    assert polars["nearest"] == [6, 10, 10]
+    assert polars["linear"] == pytest.approx([5.5, 9.55, 9.91])
+    assert polars["equiprobable"] == [5, 10, 10]
+    assert polars["higher"][0] == 6  # not the inverse distribution
+    values = ONE_TO_TEN.to_numpy()
+    assert [np.quantile(values, p) for p in points] == pytest.approx([5.5, 9.55, 9.91])
+    assert [np.quantile(values, p, method="inverted_cdf") for p in points] == [5, 10, 10]
+    with duckdb.connect() as connection:
+        sql = "SELECT {}(x, [0.5, 0.95, 0.99]) FROM range(1, 11) AS t(x)"
+        assert connection.execute(sql.format("quantile_disc")).fetchone() == ([5, 10, 10],)
+        found = connection.execute(sql.format("quantile_cont")).fetchone()
+    assert found is not None
+    assert found[0] == pytest.approx([5.5, 9.55, 9.91])
+    assert [quantile(ONE_TO_TEN, p) for p in points] == [5, 10, 10]
+
+
+def test_rank_8_of_100_is_what_floats_make_of_7_percent() -> None:
+    hundred = pl.Series(range(1, 101), dtype=pl.Float64)
+    assert hundred.quantile(0.07, interpolation="equiprobable") == 8
+    assert np.quantile(hundred.to_numpy(), 0.07, method="inverted_cdf") == 8
+    with duckdb.connect() as connection:
+        assert connection.execute("SELECT quantile_disc(x, 0.07) FROM range(1, 101) AS t(x)").fetchone() == (7,)
+    assert quantile(hundred, 0.07) == 7
+
+
+@pytest.mark.parametrize("p", ["0.5", "0.9", "0.95", "0.99", "0.995", "0.999"])
+def test_published_percentiles_are_never_misrounded_by_floats(p: str) -> None:
+    """Section 9: for every n up to 200,000 the float product gives the rank that whole numbers give."""
+    n = np.arange(1, 200_001)
+    share = Fraction(p)
+    exact = -(-share.numerator * n // share.denominator)
+    assert np.array_equal(np.ceil(float(p) * n).astype(np.int64), exact)
+    assert [rank(share, int(k)) for k in (1, 19, 20, 21, 99_999, 200_000)] == [
+        int(exact[k - 1]) for k in (1, 19, 20, 21, 99_999, 200_000)
+    ]
+
+
+def test_a_one_sided_bound_needs_fewer_requests() -> None:
+    """Section 9: 59, 299 and 2,995: the smallest n at which the largest value passes the percentile with 95 %."""
+    found = [next(n for n in range(1, 4000) if 1 - float(p) ** n >= 0.95) for p in ("0.95", "0.99", "0.999")]
+    assert found == [59, 299, 2995]
+    assert all(binomial_cdf(n - 1, n, float(p)) >= 0.95 for n, p in zip(found, ("0.95", "0.99", "0.999"), strict=True))
+
+
+@pytest.mark.parametrize(("over", "queries"), [(0, 459), (1, 662), (2, 838), (5, 1307), (10, 2010)])
+def test_early_stopping_of_mlperf_follows_from_the_binomial(over: int, queries: int) -> None:
+    """Section 9: so many queries of which so many are over the limit show with 99 % that P99 keeps it."""
+    assert binomial_cdf(over, queries, 0.01) <= 0.01 < binomial_cdf(over, queries - 1, 0.01)

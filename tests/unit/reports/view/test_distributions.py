@@ -91,3 +91,12 @@ def test_few_hours_make_no_pattern() -> None:
 
 def test_without_durations_the_part_says_what_to_log() -> None:
     assert [type(block) for block in distributions_part(empty(), EN).blocks] == [Message]
+
+
+def test_percentiles_with_failures_stand_beneath_the_success_share_where_they_differ() -> None:
+    result = week()
+    first = replace(result.latency[0], success_share=0.97, p95_with_failures=3.98, p99_with_failures=None)
+    same = replace(result.latency[1], p95_with_failures=result.latency[1].p95, p99_with_failures=result.latency[1].p99)
+    table = within(replace(result, latency=[first, same])).table
+    assert isinstance(table, Table)
+    assert [words(line.cells[7]) for line in table.rows] == [["97.0 %", "P95 3.98 s, P99 failed"], ["99.97 %"]]

@@ -124,3 +124,15 @@ def test_a_budget_without_a_verdict_has_no_bar() -> None:
     shown = [budget_cell(replace(spent, verdict=verdict)).meter for verdict in ("breached", "too_few", "unknown")]
     assert [meter is not None and meter.over for meter in shown] == [True, False, False]
     assert shown[1:] == [None, None]
+
+
+def test_the_interval_by_blocks_stands_beneath_the_other_and_is_explained() -> None:
+    result = week()
+    clustered = replace(result, objectives=[replace(result.objectives[0], block_interval=(0.971, 0.996))])
+    panel = objectives_part(clustered, EN).blocks[0]
+    assert isinstance(panel, Panel)
+    shown = panel.blocks[0]
+    assert isinstance(shown, Table)
+    assert words(shown.rows[0].cells[1]) == ["98.8 %", "98.6–98.9", "by blocks 97.1–99.6"]
+    assert "the interval where requests of the same ten minutes stand or fall together" in (shown.note or "")
+    assert "By blocks" not in (table().note or "")

@@ -57,3 +57,13 @@ def test_nothing_rejected_is_said_and_grade_d_warns() -> None:
     panel = next(b for b in part.blocks if isinstance(b, Panel) and b.title == "Rejected rows")
     assert isinstance(panel.blocks[0], Message)
     assert panel.blocks[0].sentences[0].text == "No row was rejected."
+
+
+def test_requests_across_the_end_are_told_with_what_they_cost() -> None:
+    result = week()
+    late = replace(result, data_quality=replace(result.data_quality, straddler_cost_usd="0.1742"))
+    told = repr(quality_part(late, EN)).replace(NBSP, " ").replace("\\xa0", " ")
+    assert (
+        "4 requests began inside the selection and ended after it; 2,210 tokens, 0.17 USD: a bill by end of work"
+        in told
+    )

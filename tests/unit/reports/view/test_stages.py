@@ -86,3 +86,15 @@ def test_without_stages_the_part_says_what_to_log() -> None:
     assert [type(block) for block in part.blocks] == [Message]
     assert isinstance(part.blocks[0], Message)
     assert "gen_ai.latency.time_in_queue" in part.blocks[0].sentences[0].text
+
+
+def test_the_mix_at_the_p99_stands_in_the_table() -> None:
+    result = week()
+    at_p99 = [replace(stage, share_p99=0.5 if stage.stage == "queue" else 0.0) for stage in result.stages]
+    figure = stages_part(replace(result, stages=at_p99), EN).blocks[0]
+    assert isinstance(figure, Figure)
+    assert figure.table is not None
+    assert [column.label for column in figure.table.columns][-2:] == ["Share at P99", "n"]
+    queue = next(line for line in figure.table.rows if "queue" in line.head.lines[0][0].text)
+    assert queue.cells[-2].lines[0][0].text.replace(NBSP, " ") == "50.0 %"
+    assert "percentiles of stages do not add" in (figure.table.caption or "")
