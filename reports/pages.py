@@ -5,10 +5,11 @@ Input: records of view/service.py, or a result. Output: HTML bytes that ask nobo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from analysis.result import AnalysisResult
 from reports.text import Text
+from reports.told import spoken
 from reports.view.breach import breach_of
 from reports.view.home import home_of
 from reports.view.labels import text_for
@@ -20,6 +21,8 @@ from reports.writers import shell
 def render_home(view: HomeView, *, lang: str = "en") -> bytes:
     """The first page: files by drag and drop with their progress, uploads, objectives, reports."""
     text = Text.of(lang, view.timezone)
+    if view.latest is not None:
+        view = replace(view, latest=spoken(view.latest, lang))
     return shell.page(
         "home.html.jinja", lang=lang, charts=False, scripts=("report.js", "home.js"), styles=("home.css",), connect=True,
         page=home_of(view, text), say=text.say, here="home", sentences=shell.script_json(_sentences(text)),
@@ -42,6 +45,7 @@ def render_breach(result: AnalysisResult, objective: str, *, lang: str = "en") -
     Raises:
         ValueError: the result has no objective of that id.
     """
+    result = spoken(result, lang)
     text = text_for(result, lang)
     found = breach_of(result, objective, text)
     return shell.page(

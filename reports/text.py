@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from reports.told import told
+
 UNKNOWN = "–"
 MINUS = "−"
 NBSP = "\u00a0"
@@ -331,6 +333,10 @@ class Text:
         """A sentence in the language of the page, its places filled; a sentence without a translation stays English."""
         found = _words(self.lang).get(sentence, sentence)
         return found.format(**values) if values else found
+
+    def metric(self, metric: str) -> str:
+        """A metric's id as a reader says it, in the language of the page."""
+        return told(metric_name(metric), self.lang)
 
     def many(self, n: int, one: str, more: str) -> str:
         """`one` or `more`, whose place {n} takes the number in words up to nine."""

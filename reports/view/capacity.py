@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from analysis.result import AgentFigures, Load, QualityLine, RooflineLine, Saturation
 from reports import text as words
-from reports.text import Text, metric_name
+from reports.text import Text
 from reports.view.blocks import Block, Column, Message, Panel, Table, number_cell, plain, row, text_cell
 
 
@@ -19,7 +19,7 @@ def capacity_blocks(load: Load, text: Text) -> list[Block]:
     knees = [
         text.say(
             "{metric} {statistic} rises faster from {n} requests in flight on: {before} per request below, {after} above.",
-            metric=metric_name(knee.metric), statistic=knee.statistic.upper(), n=words.number(knee.concurrency),
+            metric=text.metric(knee.metric), statistic=knee.statistic.upper(), n=words.number(knee.concurrency),
             before=words.seconds(knee.slope_before), after=words.seconds(knee.slope_after),
         )
         for knee in load.knees

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from analysis.result import AnalysisResult, Change, CostStep, SliceChange
 from reports import text as words
-from reports.text import Text, metric_name
+from reports.text import Text
 from reports.view.blocks import (
     Block,
     Cell,
@@ -135,7 +135,7 @@ def _lead(changes: list[Change], text: Text) -> str:
     if not moved:
         return text.say("Nothing changed beyond noise.") + " " + rule
     told = ", ".join(
-        f"{metric_name(c.metric)} {statistic_word(c.statistic, text)} {change_words(c)}" for c in moved[:3]
+        f"{text.metric(c.metric)} {statistic_word(c.statistic, text)} {change_words(c)}" for c in moved[:3]
     )
     if len(moved) > 3:
         told += text.say(" and {n} more", n=words.count(len(moved) - 3))
@@ -144,7 +144,7 @@ def _lead(changes: list[Change], text: Text) -> str:
 
 def _row(change: Change, text: Text) -> Row:
     style = "note" if change.verdict in ("unchanged", "unknown") else "strong"
-    head = Cell(((Piece(metric_name(change.metric)),), (Piece(statistic_word(change.statistic, text), "hint"),)))
+    head = Cell(((Piece(text.metric(change.metric)),), (Piece(statistic_word(change.statistic, text), "hint"),)))
     relative = words.change(change.change / change.baseline) if change.change is not None and change.baseline else None
     return row(
         head,
@@ -187,7 +187,7 @@ def _slices(slices: list[SliceChange], before: str, after: str, text: Text) -> P
     rows = tuple(
         row(
             found.stratum,
-            text_cell(metric_name(found.metric)),
+            text_cell(text.metric(found.metric)),
             number_cell(words.figure(found.p50_baseline, found.unit), words.figure(found.p95_baseline, found.unit)),
             number_cell(words.figure(found.p50, found.unit), words.figure(found.p95, found.unit)),
             number_cell(words.count(found.n_baseline)),

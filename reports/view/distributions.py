@@ -9,7 +9,7 @@ from analysis.result import AnalysisResult, Distribution, HourCell
 from reports import text as words
 from reports.charts import theme
 from reports.charts.data import HeatMap, Line, Lines, Mark
-from reports.text import DAYS, Text, metric_name
+from reports.text import DAYS, Text
 from reports.view.blocks import (
     Block,
     Cell,
@@ -90,7 +90,7 @@ def _within(known: list[Distribution], result: AnalysisResult, text: Text) -> Bl
         return Panel(text.say("Percentiles"), (table,))
     charts = tuple(
         Chart(
-            text.say("Share of requests within a {metric}", metric=metric_name(metric)),
+            text.say("Share of requests within a {metric}", metric=text.metric(metric)),
             _curves([d for d in known if d.metric == metric and len(d.curve) > 1], metric, result, text),
             240,
         )
@@ -100,7 +100,7 @@ def _within(known: list[Distribution], result: AnalysisResult, text: Text) -> Bl
         title=text.say("Share of requests within …"),
         says=text.say("Rings stand at P50, P95 and P99. The axis of values is logarithmic."),
         charts=charts,
-        labels=tuple(metric_name(metric) for metric in drawn),
+        labels=tuple(text.metric(metric) for metric in drawn),
         legend=_legend(known, drawn, text),
         table=table,
         table_open=True,
@@ -192,7 +192,7 @@ def _row(distribution: Distribution, text: Text) -> Row:
 
     head = Cell(
         (
-            (Piece(metric_name(distribution.metric)),),
+            (Piece(text.metric(distribution.metric)),),
             *((((Piece(distribution.note, "hint"),)),) if distribution.note else ()),
         )
     )

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from analysis.result import AnalysisResult, Change, Costs, ObjectiveResult
 from reports.charts import theme
-from reports.text import UNKNOWN, Text, count, decimal, limit, metric_name, move, target_share
+from reports.text import UNKNOWN, Text, count, decimal, limit, move, target_share
 from reports.text import change as words_of_change
 from reports.view.blocks import Badge, Cell, Piece, Swatch
 
@@ -78,13 +78,13 @@ def limit_words(objective: ObjectiveResult) -> str:
     return objective.threshold_text or limit(objective.target, "ratio")
 
 
-def asked(objective: ObjectiveResult) -> str:
+def asked(text: Text, objective: ObjectiveResult) -> str:
     """TTFT ≤ 2.45 s: what is measured and its limit, clause by clause."""
     if len(objective.clauses) > 1:
-        return ", ".join(f"{metric_name(c.metric)} ≤ {limit(c.threshold, c.unit)}" for c in objective.clauses)
+        return ", ".join(f"{text.metric(c.metric)} ≤ {limit(c.threshold, c.unit)}" for c in objective.clauses)
     sign = "≥" if objective.metric in RAISED else "≤"
     of = statistic_words(objective.statistic) + " " if objective.statistic is not None else ""
-    return f"{of}{metric_name(objective.metric)} {sign} {limit_words(objective)}"
+    return f"{of}{text.metric(objective.metric)} {sign} {limit_words(objective)}"
 
 
 def statistic_words(statistic: str) -> str:
@@ -99,12 +99,12 @@ def objective_label(text: Text, objective: ObjectiveResult) -> str:
     if len(objective.clauses) > 1:
         return objective.id
     where = where_words(objective)
-    return text.say("{rule} for {where}", rule=asked(objective), where=where) if where else asked(objective)
+    return text.say("{rule} for {where}", rule=asked(text, objective), where=where) if where else asked(text, objective)
 
 
 def objective_rule(text: Text, objective: ObjectiveResult) -> str:
     """TTFT ≤ 2.45 s for 95 % · code: what an objective asks, from its parts."""
-    rule = asked(objective)
+    rule = asked(text, objective)
     if objective.target is not None and objective.metric not in RAISED:
         rule = text.say("{rule} for {target}", rule=rule, target=target_share(objective.target))
     where = where_words(objective)

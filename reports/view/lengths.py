@@ -11,7 +11,7 @@ from math import log
 from analysis.result import AnalysisResult, Stratum
 from reports import text as words
 from reports.charts import theme
-from reports.text import Text, metric_name
+from reports.text import Text
 from reports.view.blocks import Cell, Column, Message, Panel, Part, Piece, Tab, Table, Tabs, plain, row
 from reports.view.labels import MIN_CELL, bucket_key
 
@@ -34,7 +34,7 @@ def lengths_part(result: AnalysisResult, text: Text) -> Part:
         "Long requests are slow by nature: compare within a cell. Rows and columns are fixed between weeks."
     )
     tabs = [
-        _tab(result, metric, text.say("P95 of {metric}", metric=metric_name(metric)), text, _p95(metric, result))
+        _tab(result, metric, text.say("P95 of {metric}", metric=text.metric(metric)), text, _p95(metric, result))
         for metric in metrics[:2]
     ]
     first = metrics[0]

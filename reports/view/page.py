@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from analysis.result import AnalysisResult
 from reports.text import Text
+from reports.told import spoken
 from reports.view import actions, verdict
 from reports.view.blocks import Page
 from reports.view.comparison import comparison_part
@@ -24,6 +25,7 @@ from reports.view.stages import stages_part
 
 def page_of(result: AnalysisResult, lang: str, *, embedded: bool = True) -> Page:
     """The report in a language; `embedded` says whether the page carries the machine-readable result."""
+    result = spoken(result, lang)
     text = text_for(result, lang)
     exact = (
         text.say("Every figure of this page is in the embedded result, exact: the button JSON saves it.")

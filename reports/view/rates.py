@@ -8,7 +8,7 @@ from __future__ import annotations
 from analysis.result import AnalysisResult, CountBucket, Growth, LoadPoint, Rate, ReplicaLine
 from reports import text as words
 from reports.charts.data import CountColumns, Line, Lines
-from reports.text import Text, metric_name
+from reports.text import Text
 from reports.view.blocks import (
     Block,
     Chart,
@@ -265,7 +265,7 @@ def _replicas(replicas: list[ReplicaLine], text: Text) -> Panel:
 def _growth(growth: list[Growth], text: Text) -> Panel:
     rows = tuple(
         row(
-            text.say("{metric} by {length}", metric=metric_name(line.metric), length=metric_name(line.by)),
+            text.say("{metric} by {length}", metric=text.metric(line.metric), length=text.metric(line.by)),
             number_cell(f"{words.seconds(line.slope * 1000)}" if line.slope is not None else words.UNKNOWN),
             number_cell(words.number(line.r_squared)),
             number_cell(words.number(line.spearman)),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from reports import text as words
 from reports.charts import theme
 from reports.charts.data import Mark, Segment, StackedBars, Timeline, TimelineBar
-from reports.text import Text, metric_name
+from reports.text import Text
 from reports.view.blocks import (
     Badge,
     Block,
@@ -129,7 +129,7 @@ def _heads(view: RequestView, text: Text) -> Heads:
     heads = [Head(text.say("Status"), view.status_class, status, (plain(calls),))]
     for metric, value in (("ttft", view.ttft), ("tpot", view.tpot), ("e2e", view.e2e)):
         figure, _, unit = words.seconds(value).partition(words.NBSP)
-        heads.append(Head(metric_name(metric), figure, unit, (), _limit_badge(metric, view.judged, text)))
+        heads.append(Head(text.metric(metric), figure, unit, (), _limit_badge(metric, view.judged, text)))
     cached = text.say(
         "{cached} cached, {out} out", cached=words.count(view.cached_input_tokens), out=words.count(view.output_tokens)
     )

@@ -116,8 +116,14 @@ def lead(result: AnalysisResult, text: Text) -> Rich:
 
 def _told(finding: Finding, text: Text) -> str:
     """What the stage did, from the evidence; the finding's own words where none tells it."""
+    names = (finding.stage, text.say(finding.stage))
     grown = next(
-        (e for e in finding.evidence if finding.stage in e.figure and e.baseline is not None and e.unit == "s"), None
+        (
+            e
+            for e in finding.evidence
+            if any(name in e.figure for name in names) and e.baseline is not None and e.unit == "s"
+        ),
+        None,
     )
     if grown is None:
         return finding.says

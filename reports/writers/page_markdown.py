@@ -11,7 +11,8 @@ from decimal import Decimal
 
 from analysis.result import AnalysisResult, Distribution
 from reports import text as words
-from reports.text import Text, metric_name
+from reports.text import Text
+from reports.told import spoken
 from reports.view import actions, verdict
 from reports.view.blocks import Rich
 from reports.view.distributions import streaming_word
@@ -26,6 +27,7 @@ TOP = 5
 
 def page_markdown(result: AnalysisResult, lang: str = "en") -> bytes:
     """The report in a language, at most a few screens long."""
+    result = spoken(result, lang)
     text = text_for(result, lang)
     lines = [f"# {_safe(verdict.title(result, text))}", "", _safe(verdict.under_title(result, text)), ""]
     if result.provenance.simulated:
@@ -150,7 +152,7 @@ def _latency(result: AnalysisResult, text: Text) -> list[str]:
     columns = [text.say("Metric"), text.say("Streamed"), "n", "P50", "P95", "P99"]
     rows = [
         [
-            metric_name(d.metric),
+            text.metric(d.metric),
             streaming_word(d.streaming, text),
             words.count(d.n),
             *(_percentile(d, name, text) for name in ("p50", "p95", "p99")),
