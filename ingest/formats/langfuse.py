@@ -30,6 +30,10 @@ _CACHE_WRITE = ("input_cache_creation", "cache_creation_input_tokens", "input_ca
 _REASONING = ("output_reasoning_tokens", "completion_details.reasoning", "output_reasoning")
 
 
+_ASKERS = {"user_id", "session_id"}
+_TRACE_MARKS = {"bookmarked", "public", "html_path", "release", "project_id", "scores", "environment", "tags"}
+
+
 @dataclass
 class _Top:
     """What the observations at the top of one trace span together."""
@@ -44,15 +48,31 @@ def sniff(head: Head) -> float:
     keys = set(head.columns) | head.keys
     if {"trace", "observations"} <= keys:
         return 0.97
-    names = {_snake(key) for key in keys}
+    names = _names(head)
+    if _is_of_traces(names):
+        return 0.9
     if not {"trace_id", "type", "start_time"} <= names or "dotted_order" in names:
         return 0.0
     return 0.95 if names & {"usage_details", "provided_model_name", "parent_observation_id"} else 0.0
 
 
+def _names(head: Head) -> set[str]:
+    """Names of the first row in snake case; rows of a page of the API lie below its key `data`."""
+    keys = {key.removeprefix("data.") for key in head.keys} if "data" in head.keys else head.keys
+    return {_snake(key) for key in (*head.columns, *keys)}
+
+
+def _is_of_traces(names: set[str]) -> bool:
+    """Whether rows are traces, which older exports tell apart from their observations."""
+    return {"id", "timestamp"} <= names and bool(_ASKERS & names) and len(_TRACE_MARKS & names) > 1
+
+
 def read(source: Source, head: Head) -> Iterator[RawRow]:
     if "observations" in head.keys and "trace" in head.keys:
         yield from _download(source)
+        return
+    if _is_of_traces(_names(head)):
+        yield from _traces(source, head)
         return
     tops: dict[str, _Top] = {}
     for item in _observations(source, head):
@@ -72,8 +92,60 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
 Item = tuple[dict[str, Any], int, bytes | str]
 
 
+def _traces(source: Source, head: Head) -> Iterator[RawRow]:
+    """Traces without their observations, or with them inside: who asked, told to all spans of the trace.
+
+    A trace alone has no end, so it is no step of its own: its span only tells name, user and session, in whatever
+    order the files come.
+    """
+    for item in _rows(source, head, (("data", "[]"),) if "data" in head.keys else ()):
+        if isinstance(item, RawReject):
+            yield item
+            continue
+        trace, line, raw = item
+        inside = [_snake_keys(one) for one in v.listing(trace.get("observations")) if isinstance(one, dict)]
+        tops: dict[str, _Top] = {}
+        for one in inside:
+            one.setdefault("trace_id", trace.get("id"))
+            _note_top(tops, one)
+        several = {trace_id: top for trace_id, top in tops.items() if top.count > 1}
+        for one in inside:
+            yield _span(one, line, raw, trace, several)
+        for trace_id, top in several.items():
+            yield _root(trace_id, top, trace)
+        if not inside:
+            yield _record(trace, line, raw)
+
+
+def _record(trace: Mapping[str, Any], line: int, raw: bytes | str) -> RawSpan | RawReject:
+    """The span that tells of a trace what its observations do not."""
+    trace_id, start = _trace_id(trace.get("id")), v.instant_ns(trace.get("timestamp"))
+    if trace_id is None or start is None:
+        reason, key = ("no_trace_id", "id") if trace_id is None else ("start_unset", "timestamp")
+        return reject(reason, line, None, raw, named(key, trace.get(key), "is none"))
+    return RawSpan(
+        trace_id=trace_id,
+        span_id=v.hashed_id("langfuse record", trace_id, digits=16),
+        parent_span_id=None,
+        name=v.text(trace.get("name")) or "trace",
+        kind=1,
+        start_ns=start,
+        end_ns=start,
+        status_code=0,
+        attributes={"langfuse.observation.type": "trace"} | _identity({}, trace),
+        scope="langfuse-sdk",
+        line=line,
+    )
+
+
 def _observations(source: Source, head: Head) -> Iterator[Item | RawReject]:
     """Observations under snake-case names, of whatever layout."""
+    paths = (("data", "[]"), ("observations", "[]")) if "data" in head.keys or "observations" in head.keys else ()
+    yield from _rows(source, head, paths)
+
+
+def _rows(source: Source, head: Head, paths: tuple[tuple[str, ...], ...]) -> Iterator[Item | RawReject]:
+    """Rows under snake-case names, of whatever layout."""
     if head.shape == "parquet":
         for number, cell in enumerate(parquet_rows(source), 1):
             yield _snake_keys(cell), number, ""
@@ -85,7 +157,6 @@ def _observations(source: Source, head: Head) -> Iterator[Item | RawReject]:
             else:
                 yield _snake_keys(cells.value), cells.line, cells.text
         return
-    paths = (("data", "[]"), ("observations", "[]")) if "data" in head.keys or "observations" in head.keys else ()
     for row in json_rows(source, *paths):
         if isinstance(row, RawReject):
             yield row
@@ -213,7 +284,7 @@ def _span(
 
 def _call(row: Mapping[str, Any], start: int, end: int | None) -> dict[str, str]:
     """Attributes of the model call: model, tokens, cost, first token."""
-    usage = {key: v.integer(value) for key, value in _details(row.get("usage_details")).items()}
+    usage = {key: v.integer(value) for key, value in _details(row.get("usage_details")).items()} or _older_usage(row)
     tokens_in, tokens_out = _side(usage, "input", row), _side(usage, "output", row)
     found: dict[str, object] = {
         "gen_ai.response.model": v.first(v.text(row.get("model")), v.text(row.get("provided_model_name"))),
@@ -223,7 +294,8 @@ def _call(row: Mapping[str, Any], start: int, end: int | None) -> dict[str, str]
         "gen_ai.usage.cache_creation.input_tokens": v.first(*(usage.get(key) for key in _CACHE_WRITE)),
         "gen_ai.usage.reasoning.output_tokens": v.first(*(usage.get(key) for key in _REASONING)),
     }
-    stated = v.first(_details(row.get("cost_details")).get("total"), row.get("total_cost"))
+    costs = (row.get(key) for key in ("total_cost", "calculated_total_cost", "total_price"))
+    stated = v.first(_details(row.get("cost_details")).get("total"), *costs)
     if v.stated_cost(stated, tokens_in, tokens_out) and (cost := v.number(stated)) is not None:
         found["gen_ai.cost.total_cost"] = format(cost, "f")
     first_token = v.instant_ns(row.get("completion_start_time"))
@@ -231,6 +303,14 @@ def _call(row: Mapping[str, Any], start: int, end: int | None) -> dict[str, str]
         found["gen_ai.response.time_to_first_chunk"] = format(v.seconds(first_token - start), "f")
         found["gen_ai.request.stream"] = "true"
     return {key: str(value) for key, value in found.items() if value is not None}
+
+
+def _older_usage(row: Mapping[str, Any]) -> dict[str, int | None]:
+    """Counts of exports before `usageDetails`: `usage` with input and output, or counts beside; 0 of all is none."""
+    told = {_snake(key): value for key, value in _details(row.get("usage")).items()}
+    sides = {"input": ("input", "prompt_tokens"), "output": ("output", "completion_tokens")}
+    found = {side: v.integer(v.first(told.get(a), told.get(b), row.get(b))) for side, (a, b) in sides.items()}
+    return found if any(found.values()) else {}
 
 
 def _details(value: object) -> dict[str, Any]:
@@ -268,7 +348,7 @@ def _identity(row: Mapping[str, Any], trace: Mapping[str, Any]) -> dict[str, str
 FORMAT = Format(
     name="langfuse",
     title="Langfuse traces and observations",
-    says="download of one trace, or observations as JSON, JSON lines or CSV",
+    says="download of one trace, or observations and traces as JSON, JSON lines or CSV",
     sniff=sniff,
     reader=RowReader(read),
 )

@@ -119,6 +119,7 @@ _FRAMEWORKS: tuple[Rule, ...] = (
         "kind_langfuse",
         {
             "^generation$": "call",
+            "^trace$": "ignored",
             "^(embedding|retriever)$": "retrieval",
             "^tool$": "tool",
             "^guardrail$": "guardrail",

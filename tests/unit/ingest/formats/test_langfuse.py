@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
+
+import pytest
 
 from ingest.formats.contract import RawSpan
+from tests.support.loads import load_bytes, load_files, write
 from tests.support.readers import DATA, rejects, spans, told_format
 
 
@@ -167,3 +172,101 @@ def test_a_torn_end_costs_one_row() -> None:
 def test_a_table_tells_what_the_lines_tell() -> None:
     lines, table = (spans(DATA / "langfuse" / f"observations.{kind}") for kind in ("jsonl", "csv"))
     assert [replace(span, line=None) for span in table] == [replace(span, line=None) for span in lines]
+
+
+TRACE = {
+    "id": "t-1",
+    "timestamp": "2026-11-16T10:00:00.000Z",
+    "name": "support-chat",
+    "userId": "u-7",
+    "sessionId": "s-7",
+    "release": None,
+    "tags": ["web"],
+    "public": False,
+    "bookmarked": False,
+    "projectId": "p",
+    "input": "private",
+    "output": "private",
+    "observations": ["o-1", "o-2"],
+    "latency": 4.0,
+}
+OBSERVATIONS: list[dict[str, object]] = [
+    {
+        "id": "o-1",
+        "traceId": "t-1",
+        "type": "SPAN",
+        "name": "answer",
+        "startTime": "2026-11-16T10:00:00.000Z",
+        "endTime": "2026-11-16T10:00:04.000Z",
+        "parentObservationId": None,
+        "usage": {"input": 0, "output": 0, "total": 0, "unit": None},
+    },
+    {
+        "id": "o-2",
+        "traceId": "t-1",
+        "type": "GENERATION",
+        "name": "model",
+        "model": "m-9b",
+        "startTime": "2026-11-16T10:00:01.000Z",
+        "endTime": "2026-11-16T10:00:03.000Z",
+        "parentObservationId": "o-1",
+        "usage": {"input": 120, "output": 30, "total": 150, "unit": "TOKENS"},
+        "promptTokens": 120,
+        "completionTokens": 30,
+        "calculatedTotalCost": 0.0025,
+    },
+]
+SEEN = ("user", "session", "scenario", "model", "input_tokens", "output_tokens", "source_cost_usd", "e2e_ns", "flags")
+
+
+def as_lines(*rows: dict[str, object]) -> bytes:
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+@pytest.mark.parametrize("names", [("a-traces", "b-observations"), ("b-traces", "a-observations")])
+@pytest.mark.parametrize("layout", ["lines", "array", "page"])
+def test_user_and_session_of_a_trace_in_a_file_of_its_own_join_its_observations(
+    names: tuple[str, str], layout: str, tmp_path: Path
+) -> None:
+    contents = {
+        "lines": (as_lines(TRACE), as_lines(*OBSERVATIONS)),
+        "array": (json.dumps([TRACE]).encode(), json.dumps(OBSERVATIONS).encode()),
+        "page": (
+            json.dumps({"data": [TRACE], "meta": {"page": 1}}).encode(),
+            json.dumps({"data": OBSERVATIONS, "meta": {"page": 1}}).encode(),
+        ),
+    }[layout]
+    paths = write(tmp_path, dict(zip((f"{name}.json" for name in names), contents, strict=True)))
+    receipts, requests = load_files(*sorted(paths))
+    assert [(receipt.format, receipt.rejected) for receipt in receipts] == [("langfuse", 0)] * 2
+    (row,) = requests.to_dicts()
+    assert {name: row[name] for name in SEEN if name != "flags"} == {
+        "user": "u-7",
+        "session": "s-7",
+        "scenario": "support-chat",
+        "model": "m-9b",
+        "input_tokens": 120,
+        "output_tokens": 30,
+        "source_cost_usd": 2_500_000_000,
+        "e2e_ns": 4_000_000_000,
+    }
+    (_, alone) = load_files(paths[1])
+    without = alone.drop("user", "session", "scenario", "upload_id", "attributes")
+    assert without.equals(requests.drop("user", "session", "scenario", "upload_id", "attributes"))
+    (_, nothing) = load_files(paths[0])
+    assert nothing.is_empty()
+
+
+def test_a_trace_of_the_api_with_its_observations_inside_is_one_request(tmp_path: Path) -> None:
+    receipt, requests = load_bytes(tmp_path, json.dumps(TRACE | {"observations": OBSERVATIONS}).encode(), "trace.json")
+    assert (receipt.format, receipt.read, receipt.rejected) == ("langfuse", 2, 0)
+    assert requests.select("user", "session", "output_tokens").rows() == [("u-7", "s-7", 30)]
+
+
+def test_a_trace_without_id_or_time_is_refused_without_its_content(tmp_path: Path) -> None:
+    receipt, _ = load_bytes(tmp_path, as_lines(TRACE, TRACE | {"id": ""}, TRACE | {"timestamp": "soon"}), "t.jsonl")
+    assert [(told.line, told.reason, told.detail) for told in receipt.rejects] == [
+        (2, "no_trace_id", 'id: "" is none'),
+        (3, "start_unset", 'timestamp: "soon" is none'),
+    ]
+    assert "private" not in json.dumps(receipt.to_json())
