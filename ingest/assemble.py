@@ -14,6 +14,7 @@ Pending traces stand in the store, so spans may be durable before their requests
 
 from __future__ import annotations
 
+import shutil
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -260,8 +261,15 @@ class SpanLoad:
 
     def document(self) -> SpanCounts:
         """Reads the source as JSON values however laid out: cut into lines first."""
-        with self.source.open() as stream:
-            return self._cut(otlp_json.pieces(stream.read()))
+        if self.source.packing == "none":
+            return self._cut(otlp_json.pieces(otlp_json.mapped(self.source.path)))
+        path = self.store.scratch / f"unpacked-{uuid4().hex}.json"
+        try:
+            with self.source.open() as stream, path.open("wb") as out:
+                shutil.copyfileobj(stream, out, 1 << 20)
+            return self._cut(otlp_json.pieces(otlp_json.mapped(path)))
+        finally:
+            path.unlink(missing_ok=True)
 
     def long_lines(self) -> SpanCounts:
         """Reads a source of JSON lines of which some are too long for the reader of the store."""

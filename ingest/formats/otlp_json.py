@@ -25,6 +25,7 @@ from ingest.formats.heads import LOOKED_AT, head_of_line
 MAX_PIECE_BYTES = 8 << 20  # well below the object limit of the JSON reader
 LONG_LINE_BYTES = 16 << 20  # above it the JSON reader of the store may refuse a line
 MAX_LINE_BYTES = 64 << 20  # the longest line that is read
+RELEASED_BYTES = 32 << 20  # of a mapped document that are looked at before their pages are let go
 LONG_TEXT = 65_536  # of one value; a longer one is some prompt, and only its start is kept
 _SIGNALS = ("resourceSpans", "resource_spans", "resourceMetrics", "resourceLogs", "resource_metrics", "resource_logs")
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\],]', re.DOTALL)
@@ -85,19 +86,31 @@ class Piece:
     is_ended: bool = True
 
 
-def pieces(data: bytes) -> Iterator[Piece | Reject]:
+Data = bytes | mmap.mmap
+
+
+def pieces(data: Data) -> Iterator[Piece | Reject]:
     """Entries of all documents in the bytes, in order; a torn end or text that is no JSON is one reject."""
     walk = _Walk(data)
     yield from walk.run()
 
 
+def mapped(path: Path) -> Data:
+    """The bytes of a file, of which no more is held than is looked at; let go with the last reference."""
+    if path.stat().st_size == 0:
+        return b""
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
 class _Walk:
     """One pass over the tokens of a source."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: Data) -> None:
         self.data = data
         self.line_at = 0  # offset up to which lines are counted
         self.lines = 1
+        self.released = 0  # offset up to which pages were let go
         self.depth = 0  # open brackets, a top-level array left out
         self.is_array = False
         self.key = b""  # last key at the top of a document
@@ -109,6 +122,8 @@ class _Walk:
     def run(self) -> Iterator[Piece | Reject]:
         for token in _TOKEN.finditer(self.data):
             mark = token[0]
+            if token.start() - self.released > RELEASED_BYTES:
+                self._release(token.start())
             if mark in (b"{", b"["):
                 self._open(mark, token.start())
             elif mark in (b"}", b"]"):
@@ -120,6 +135,12 @@ class _Walk:
                 self.key = mark
         if self.depth or self.is_array:
             yield from self._torn()
+
+    def _release(self, at: int) -> None:
+        """Lets go of the pages that were looked at; what is looked at again is read again."""
+        self.released = at
+        if isinstance(self.data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            self.data.madvise(mmap.MADV_DONTNEED, 0, at // mmap.PAGESIZE * mmap.PAGESIZE)
 
     def _open(self, mark: bytes, at: int) -> None:
         if self.depth == 0 and mark == b"[" and not self.is_array:
@@ -149,24 +170,25 @@ class _Walk:
             yield Piece(_one_line(self.data[self.document_at : end]), *self._place(self.document_at))
 
     def _entry(self, key: bytes, start: int, end: int) -> Iterator[Piece]:
-        text = self.data[start:end]
         if key not in _SPANS_KEYS:
             yield Piece(b"{" + key + b":[]}", *self._place(start))
-        elif len(text) <= MAX_PIECE_BYTES:
-            yield Piece(b"{" + key + b":[" + _one_line(text) + b"]}", *self._place(start))
+        elif end - start <= MAX_PIECE_BYTES:
+            yield Piece(b"{" + key + b":[" + _one_line(self.data[start:end]) + b"]}", *self._place(start))
         else:
-            for part in _parts(text):
+            for part in _parts(self.data, start, end):
                 yield Piece(b"{" + key + b":[" + _one_line(part) + b"]}", *self._place(start))
 
     def _torn(self) -> Iterator[Piece | Reject]:
         if self.entry_at >= 0 and self.array_key in _SPANS_KEYS:
-            for part in _parts(self.data[self.entry_at :]):
+            for part in _parts(self.data, self.entry_at, len(self.data)):
                 yield Piece(b"{" + self.array_key + b":[" + _one_line(part) + b"]}", *self._place(self.entry_at))
         yield self._reject(self.entry_at if self.entry_at >= 0 else self.document_at, "torn_line")
 
     def _place(self, offset: int) -> tuple[int, int]:
-        self.lines += self.data.count(b"\n", self.line_at, offset)
-        self.line_at = max(self.line_at, offset)
+        while self.line_at < offset:
+            step = min(offset, self.line_at + MAX_PIECE_BYTES)
+            self.lines += self.data[self.line_at : step].count(b"\n")
+            self.line_at = step
         return self.lines, offset
 
     def _reject(self, offset: int, reason: str) -> Reject:
@@ -182,14 +204,14 @@ def _one_line(text: bytes) -> bytes:
 _BLANKS = bytes.maketrans(b"\r\n", b"  ")
 
 
-def _parts(entry: bytes) -> Iterator[bytes]:
+def _parts(entry: Data, start: int, end: int) -> Iterator[bytes]:
     """A long or torn entry of resourceSpans as several whole ones, each with its resource, scope and one run of spans.
 
     Resource and scope are those told before the spans; a span that does not end is left out.
     """
     stack: list[bytes] = []
     scopes_at = scope_at = spans_at = first = last = -1
-    for token in _TOKEN.finditer(entry):
+    for token in _TOKEN.finditer(entry, start, end):
         mark = token[0]
         if mark in (b"{", b"["):
             stack.append(mark)
@@ -207,10 +229,10 @@ def _parts(entry: bytes) -> Iterator[bytes]:
                 last = token.end()
             ends = stack == _SPAN_STACK[:3] or last - first > MAX_PIECE_BYTES // 2
             if ends and first >= 0 and last > first:
-                yield entry[:scopes_at] + entry[scope_at:spans_at] + entry[first:last] + b"]}]}"
+                yield entry[start:scopes_at] + entry[scope_at:spans_at] + entry[first:last] + b"]}]}"
                 first = last = -1
     if first >= 0 and last > first:
-        yield entry[:scopes_at] + entry[scope_at:spans_at] + entry[first:last] + b"]}]}"
+        yield entry[start:scopes_at] + entry[scope_at:spans_at] + entry[first:last] + b"]}]}"
 
 
 _SPAN_STACK = [b"{", b"[", b"{", b"[", b"{"]  # entry { scopeSpans [ scope { spans [ span {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -219,7 +220,7 @@ OBSERVATIONS: list[dict[str, object]] = [
 SEEN = ("user", "session", "scenario", "model", "input_tokens", "output_tokens", "source_cost_usd", "e2e_ns", "flags")
 
 
-def as_lines(*rows: dict[str, object]) -> bytes:
+def as_lines(*rows: Mapping[str, object]) -> bytes:
     return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 from pathlib import Path
@@ -12,6 +13,7 @@ from ingest.errors import Reject
 from ingest.formats import otlp_json
 from ingest.formats.otlp_json import FORMAT, Piece, has_long_line, is_document, pieces, short_lines, slim
 from ingest.sniff import head_of
+from tests.support.loads import load_bytes
 from tests.support.otlp import request, span
 
 
@@ -131,3 +133,28 @@ def test_long_lines_are_cut_and_the_others_are_left(monkeypatch: pytest.MonkeyPa
 def test_a_value_of_some_megabytes_is_cut_to_its_start() -> None:
     told = json.loads(slim(json.dumps({"a": ["x" * 70_000, 1.5, None], "b": "y"}).encode()))
     assert told == {"a": ["x" * 200, 1.5, None], "b": "y"}
+
+
+@pytest.mark.parametrize("torn", [False, True])
+def test_a_mapped_document_gives_the_same_pieces_and_its_pages_are_let_go(
+    torn: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = [request([span(f"s{n}", span_id=f"{n}-{i}") for i in range(5)])["resourceSpans"][0] for n in range(40)]
+    data = json.dumps({"resourceSpans": entries}, indent=1).encode()
+    data = data[:-2000] if torn else data
+    path = tmp_path / "d.json"
+    path.write_bytes(data)
+    monkeypatch.setattr(otlp_json, "MAX_PIECE_BYTES", 1500)
+    held = list(pieces(data))
+    assert any(isinstance(piece, Reject) for piece in held) is torn
+    monkeypatch.setattr(otlp_json, "RELEASED_BYTES", 5000)
+    assert list(pieces(otlp_json.mapped(path))) == held
+    path.write_bytes(b"")
+    assert list(pieces(otlp_json.mapped(path))) == []
+
+
+def test_a_packed_document_is_read_like_an_unpacked_one(tmp_path: Path) -> None:
+    content = json.dumps([request([span("a", span_id=str(n), trace=str(n))]) for n in range(9)], indent=1).encode()
+    plain, _ = load_bytes(tmp_path, content, "a.json")
+    packed, _ = load_bytes(tmp_path, gzip.compress(content), "b.json.gz")
+    assert (plain.read, plain.accepted) == (packed.read, packed.accepted) == (9, 9)
