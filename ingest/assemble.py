@@ -220,6 +220,11 @@ def note_traces(cursor: DuckDBPyConnection, upload_id: str) -> int:
     return spans.pend(cursor, "spans", upload_id)
 
 
+def forget_pending(cursor: DuckDBPyConnection) -> None:
+    """Notes no trace as pending, so that those of one upload can be made apart."""
+    spans.forget_pending(cursor)
+
+
 def forget_spans(cursor: DuckDBPyConnection, upload_id: str) -> int:
     """Number of spans of an upload taken out of the store; `assemble` then mends the requests they belonged to."""
     return spans.forget(cursor, upload_id)

@@ -6,21 +6,25 @@ Steps: sniff, read, assemble, normalize, append; one transaction per source, so 
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from ingest import run_file
-from ingest.assemble import assemble
-from ingest.errors import Cancelled, InputError
+from ingest.assemble import assemble, forget_pending, forget_spans, note_traces
+from ingest.errors import Cancelled, InputError, UnreadableInput
 from ingest.formats.catalog import FORMATS
 from ingest.load_source import Job, SourceLoad
 from ingest.paths import Found, find
 from ingest.receipts import Inspection, LoadOptions, Receipt
 from ingest.sniff import named
+from ingest.store import lists
 from ingest.store.append import filled
 from ingest.store.database import Store, StoreSettings
+from ingest.store.flat_source import told as store_errors
+from ingest.store.removal import delete_rows
 
 __all__ = ["Inspection", "LoadOptions", "Receipt", "inspect_paths", "load", "load_paths"]
 
@@ -72,7 +76,7 @@ def load_paths(
     rates = run_file.rates(files)
     sizes = [file.path.stat().st_size if file.path.is_file() else 0 for file in files]
     receipts: list[Receipt] = []
-    is_unassembled = False
+    pending: list[str] = []
     for number, file in enumerate(files):
         told = _share(progress, sum(sizes[:number]), sum(sizes)) if progress is not None else None
         if file.path in rates:
@@ -84,11 +88,69 @@ def load_paths(
             given = replace(options, sampling_rate=rate)
         receipt, is_pending = _load_one(file, store, given, Job(None, told, None, assembles=False))
         receipts.append(receipt)
-        is_unassembled = is_unassembled or is_pending
-    if is_unassembled:
-        with store.writing() as cursor:
-            assemble(cursor)
+        pending += [receipt.upload_id] if is_pending else []
+    if pending:
+        try:
+            _make_requests(store, "the spans of this load")
+        except UnreadableInput:
+            receipts = _each_apart(store, receipts, pending)
     return receipts
+
+
+def _make_requests(store: Store, name: str) -> None:
+    """Requests of all spans that wait for it, in one transaction.
+
+    Raises:
+        UnreadableInput: it could not be done; the spans still wait.
+    """
+    with store.writing() as cursor, store_errors(name):
+        assemble(cursor)
+
+
+def _each_apart(store: Store, receipts: list[Receipt], uploads: list[str]) -> list[Receipt]:
+    """Receipts after the requests of each source were made apart; a source whose spans make none is taken out again.
+
+    Raises:
+        UnreadableInput: what is left makes no requests either; its spans still wait.
+    """
+    told = {receipt.upload_id: receipt for receipt in receipts}
+    waiting = store.read("pending_traces")
+    with store.writing() as cursor:
+        forget_pending(cursor)
+    for upload_id in uploads:
+        try:
+            with store.writing() as cursor, store_errors(told[upload_id].name):
+                note_traces(cursor, upload_id)
+                assemble(cursor)
+        except UnreadableInput as error:
+            told[upload_id] = _taken_out(store, told[upload_id], error)
+    store.append("pending_traces", waiting)
+    _make_requests(store, "the spans that are left")
+    return [told[receipt.upload_id] for receipt in receipts]
+
+
+def _taken_out(store: Store, receipt: Receipt, error: UnreadableInput) -> Receipt:
+    """The receipt of a source of which no requests could be made; nothing of it is stored any more."""
+    why = error.message.partition("cannot be read: ")[2]
+    message = f"{receipt.name}: no requests could be made of its spans, so nothing of it is stored: {why}"
+    failed = Receipt(
+        upload_id=receipt.upload_id,
+        name=receipt.name,
+        state="failed",
+        format=receipt.format,
+        sha256=receipt.sha256,
+        size_bytes=receipt.size_bytes,
+        message=message,
+        code=error.code,
+    )
+    with store.writing() as cursor:
+        row = {**(lists.upload(store, receipt.upload_id) or {}), "upload_id": receipt.upload_id}
+        forget_spans(cursor, receipt.upload_id)
+        delete_rows(cursor, receipt.upload_id)
+        counts = dict.fromkeys(("n_read", "n_accepted", "n_duplicate", "n_rejected"), 0)
+        told = json.dumps(failed.to_json(), sort_keys=True, ensure_ascii=False)
+        store.put_upload(row | counts | {"state": "failed", "message": message, "receipt": told}, cursor)
+    return failed
 
 
 def inspect_paths(paths: Sequence[str | Path], options: LoadOptions) -> list[Inspection]:

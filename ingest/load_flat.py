@@ -254,7 +254,7 @@ def _not_understood(columns: Columns, meaning: FlatMeaning, reader: FlatReader) 
     used = {name for column in meaning.columns for name in column.names} | set(meaning.dimensions.values())
     used |= {name.partition(".")[0] for name in used if name not in columns.counts} | set(reader.redundant)
     used |= set(reader.identity)
-    left = {name: count for name, count in columns.counts.items() if name not in used}
+    left = {name: n for name, n in columns.counts.items() if name not in used and not is_content(name)}
     return dict(sorted(left.items(), key=lambda item: (-item[1], item[0])))
 
 

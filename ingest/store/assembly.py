@@ -19,6 +19,7 @@ from ingest.store import (
     assembly_tree,
     assembly_twins,
     assembly_who,
+    shadows,
     span_judgement,
 )
 from ingest.store.span_columns import DAY_NS
@@ -59,8 +60,10 @@ def assemble_pending(cursor: duckdb.DuckDBPyConnection) -> Made:
         assembly_calls.build(cursor, told)
         assembly_stages.build(cursor)
         assembly_who.build(cursor, told)
+        shadows.keep_standing(cursor)
         written = assembly_rows.build(cursor, told)
         requests, calls = requests + written[0], calls + written[1]
+    shadows.bring_back(cursor)
     assembly_twins.mark(cursor)
     cursor.execute("DELETE FROM pending_traces")
     return Made(n_traces, requests, calls, n_traces - requests)

@@ -15,7 +15,7 @@ from duckdb import DuckDBPyConnection
 from ingest.bounds import MAX_FIGURE
 from ingest.formats.heads import without_credentials
 from ingest.schema import REPLICA_HOURS
-from ingest.store import flat_rows, flat_source
+from ingest.store import flat_rows, flat_source, shadows
 from ingest.store.flat_details import PREFIX, details
 from ingest.store.flat_plan import FlatMeaning, Layout
 from ingest.store.flat_source import RECORD, Columns, FlatFile, relation
@@ -111,6 +111,8 @@ class _Load:
             told = f"SELECT {key} AS k FROM ({select}) WHERE reason IS NULL"
             stands = f"SELECT NULL, k FROM ({told}) WHERE k IN (SELECT {key} FROM {table} WHERE upload_id <> ?)"
             remember(self.cursor, table, mine, stands, [mine])
+            if table == "requests" and plan.key == "trace":
+                shadows.keep(self.cursor, mine, f"SELECT * FROM ({select}) WHERE reason IS NULL", columns)
         return accepted, duplicate, rejected
 
     def _do(self, sql: str, parameters: Sequence[object] = ()) -> None:

@@ -66,7 +66,7 @@ def told(file: str) -> Iterator[None]:
         raise
     except duckdb.Error as error:
         line = "".join(filter(str.isprintable, (str(error).splitlines() or [""])[0]))
-        first = re.sub(r"^([A-Z]\w* )*Error: ", "", line).strip(" :") or "damaged"
+        first = re.sub(r"^([A-Za-z]\w* )*Error: ", "", line).strip(" :") or "damaged"
         raise UnreadableInput(f"{file} cannot be read: {first.rstrip('.')}", code="unreadable_rows") from error
 
 

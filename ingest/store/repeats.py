@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from ingest.store import shadows
 from ingest.store.database import Store
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def pass_on(store: Store, cursor: DuckDBPyConnection, upload_id: str) -> int:
     heirs: Counter[str] = Counter()
     for table in KEYS:
         heirs.update(_pass_rows(cursor, table, upload_id))
+    shadows.pass_on(cursor, upload_id)
     for heir, n_rows in heirs.items():
         _tell(store, cursor, heir, n_rows, upload_id)
     return heirs.total()

@@ -241,6 +241,11 @@ def forget(cursor: duckdb.DuckDBPyConnection, upload_id: str) -> int:
     return n
 
 
+def forget_pending(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Empties the list of pending traces."""
+    cursor.execute("DELETE FROM pending_traces")
+
+
 def pend(cursor: duckdb.DuckDBPyConnection, table: str, upload_id: str) -> int:
     """Number of traces of an upload's spans, now noted as pending."""
     row = cursor.execute(
