@@ -10,6 +10,7 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from ingest.load import LoadOptions, load_paths
 from ingest.selection import Selection
 from ingest.store.database import Store, StoreSettings
 from tests.support.shared import shared
-from tests.support.simulator import LONGEST_S, NOW, findings_of, result_of, scored, simulated, summary, table
+from tests.support.simulator import LONGEST_S, NOW, findings_of, result_of, scored, simulated, summary, table, undone
 
 GOALS = {  # of the scorer's summary over seeds 1 to 3
     "stage_top1": 0.97,
@@ -90,14 +91,43 @@ def test_real_load_without_engine_stages_is_load_before_the_first_token_and_neve
     assert {finding.stage for finding in result.findings} <= {"before_first_token", "after_first_token"}
 
 
+Suite = list[tuple[Path, dict[str, Any], list[dict[str, Any]]]]  # case, the scorer's record, findings
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory: pytest.TempPathFactory) -> Suite:
+    folder = tmp_path_factory.mktemp("suite")
+    cases = sorted(simulated(folder, "suite", "--cases", "all", "--seeds", "1,2,3").iterdir())
+    found: Suite = []
+    for case in cases:
+        record = scored(case, folder / "found" / case.name)
+        told = json.loads((folder / "found" / case.name / "findings.json").read_text())
+        found.append((case, record, told["findings"]))
+    return found
+
+
 @pytest.mark.long
 @pytest.mark.timeout(4 * LONGEST_S)
-def test_the_suite_of_incidents_keeps_the_goals(tmp_path: Path) -> None:
-    cases = sorted(simulated(tmp_path, "suite", "--cases", "all", "--seeds", "1,2,3").iterdir())
-    records = [scored(case, tmp_path / "found" / case.name) for case in cases]
+def test_the_suite_of_incidents_keeps_the_goals(suite: Suite) -> None:
+    records = [record for _, record, _ in suite]
     sys.stdout.write("\n" + table(records) + "\n")
     assert short_of(summary(records), GOALS) == {}
     assert (summary(records)["rec_harmful"], summary(records)["false_positive_rate"]) == (0.0, 0.0)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(4 * LONGEST_S)
+def test_what_undoing_the_cause_promises_is_what_the_healthy_run_has(suite: Suite) -> None:
+    told = [one for case, _, findings in suite for one in undone(case, findings)]
+    errors = sorted(abs(promised["value"] / healthy - 1) for _, healthy, promised in told)
+    bounded = [
+        (healthy, one["value_low"], one["value_high"]) for _, healthy, one in told if one["value_low"] is not None
+    ]
+    held = sum(low <= healthy <= high for healthy, low, high in bounded)
+    sys.stdout.write(f"\n{len(told)} predictions: median error {median(errors):.3f}, {held} of {len(bounded)} held\n")
+    assert len(told) >= 150
+    assert median(errors) <= 0.08
+    assert held >= 0.9 * len(bounded)
 
 
 @pytest.mark.long

@@ -112,7 +112,7 @@ def table(records: Sequence[dict[str, Any]]) -> str:
     """The scorer's table by kind of incident, and every objective that is not wholly right."""
     kinds: dict[str, list[dict[str, Any]]] = {}
     for record in records:
-        kinds.setdefault(record["kind"], []).append(record)
+        kinds.setdefault(record["case"], []).append(record)
     lines = [f"{'incident':36} cases " + " ".join(f"{name[:9]:>9}" for name in SCORES)]
     for kind, of_kind in [*sorted(kinds.items()), ("all", list(records))]:
         told = summary(of_kind)
@@ -150,3 +150,25 @@ def moved(case: Path, factor: float, folder: Path) -> Path:
         one["threshold"] = round(one["threshold"] * factor, 12)
     (folder / "slo.json").write_text(json.dumps(objectives))
     return folder
+
+
+def undone(case: Path, findings: Sequence[dict[str, Any]]) -> list[tuple[str, float, dict[str, Any]]]:
+    """Objective, value of the same window in the healthy run, and what the first advice that undoes the cause promises.
+
+    Args:
+        findings: of the case, as JSON; values in the units of tailwise.
+    """
+    told: list[tuple[str, float, dict[str, Any]]] = []
+    truth = json.loads((case / "truth.json").read_text())
+    for breach in (each for incident in truth["incidents"] for each in incident["breaches"]):
+        promised = [
+            advice["predicted"]
+            for finding in findings
+            if finding["objective"] == breach["slo"] and finding["rank"] == 1
+            for advice in finding["recommendations"]
+            if advice["predicted"] is not None and advice["predicted"]["basis"] == "back_to_normal"
+        ]
+        if promised and promised[0]["value"] is not None and breach["healthy_value"]:
+            healthy = breach["healthy_value"] / (1000 if breach["metric"].endswith("_ms") else 1)
+            told.append((breach["slo"], healthy, promised[0]))
+    return told
