@@ -12,6 +12,7 @@ from analysis.aggregates.statistics import quantile
 from analysis.causes.explain import Explained, Explanation, Investigation
 from analysis.causes.figures import known, mean, number, weighted_mean
 from analysis.causes.floors import floor_ratios
+from analysis.causes.promoted_facts import batch_step, promoted_facts
 from analysis.causes.scene import Scene
 from analysis.causes.stage import Rescue
 from analysis.fleet import Fleet
@@ -43,6 +44,7 @@ class SceneFacts:
         candidate = explanation.candidate
         facts: dict[str, Fact] = dict(self.shared())
         facts.update(_of_bad(bad, scene))
+        facts.update(promoted_facts(bad, scene))
         facts.update(floor_ratios(bad, self._fleet))
         facts.update(
             stage=explanation.stage,
@@ -309,6 +311,7 @@ def _per_token(entry: Explained, scene: Scene) -> dict[str, Fact]:
     facts["tpot_batch_r2"] = number(found["batch"][0]) ** 2
     facts["tpot_batch_slope"] = known(found["slope"][0])
     facts["tpot_context_r2"] = number(found["context"][0]) ** 2
+    facts["tpot_batch_step"] = batch_step(rows)
     small = rows.filter(pl.col("batch_size") <= SMALL_BATCH)
     if small.height >= MIN_N and entry.goal.threshold is not None and entry.goal.metric == "tpot":
         facts["tpot_small_batch_over_limit"] = number(quantile(small["m_tpot"], 0.5)) > entry.goal.threshold

@@ -45,6 +45,8 @@ FIGURES = (
     "cached_input_tokens",
     "output_tokens",
     "reasoning_tokens",
+    "image_input_tokens",
+    "audio_input_tokens",
     "llm_calls",
     "tool_calls",
     "attempts",
