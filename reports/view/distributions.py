@@ -205,23 +205,28 @@ def _row(distribution: Distribution, text: Text) -> Row:
         percentile("p95", distribution.p95),
         percentile("p99", distribution.p99),
         number_cell(words.figure(distribution.max, distribution.unit)),
-        number_cell(words.share(distribution.success_share), _with_failures(distribution, text)),
+        Cell(
+            (
+                (Piece(words.share(distribution.success_share)),),
+                *((Piece(line, "hint"),) for line in _with_failures(distribution, text)),
+            ),
+            number=True,
+        ),
     )
 
 
-def _with_failures(distribution: Distribution, text: Text) -> str | None:
+def _with_failures(distribution: Distribution, text: Text) -> list[str]:
     """P95 and P99 with failures slower than all, where that is another figure; the table's caption says what it is."""
     pairs = (
         ("P95", 0.95, distribution.p95, distribution.p95_with_failures),
         ("P99", 0.99, distribution.p99, distribution.p99_with_failures),
     )
     success = 1.0 if distribution.success_share is None else distribution.success_share
-    changed = [
+    return [
         f"{name} {text.say('failed') if with_failures is None else words.figure(with_failures, distribution.unit)}"
         for name, share, plain_figure, with_failures in pairs
         if (success < share if with_failures is None else with_failures != plain_figure)
     ]
-    return ", ".join(changed) or None
 
 
 def _hours(cells: list[HourCell], text: Text) -> Figure:

@@ -99,4 +99,4 @@ def test_percentiles_with_failures_stand_beneath_the_success_share_where_they_di
     same = replace(result.latency[1], p95_with_failures=result.latency[1].p95, p99_with_failures=result.latency[1].p99)
     table = within(replace(result, latency=[first, same])).table
     assert isinstance(table, Table)
-    assert [words(line.cells[7]) for line in table.rows] == [["97.0 %", "P95 3.98 s, P99 failed"], ["99.97 %"]]
+    assert [words(line.cells[7]) for line in table.rows] == [["97.0 %", "P95 3.98 s", "P99 failed"], ["99.97 %"]]
