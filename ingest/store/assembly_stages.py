@@ -13,6 +13,7 @@ from __future__ import annotations
 import duckdb
 
 from ingest.schema import STAGES
+from ingest.store.assembly_tree import climb
 
 _STAGE_LIST = ", ".join(f"'{stage}'" for stage in STAGES)
 _LABEL = f"CASE WHEN cls IN ({_STAGE_LIST}) THEN cls WHEN cls = 'container' THEN 'unattributed' END"
@@ -31,17 +32,11 @@ def build(cursor: duckdb.DuckDBPyConnection) -> None:
 
 def _clients(cursor: duckdb.DuckDBPyConnection) -> None:
     """Model spans around a gateway's span: their own time is the network to it."""
-    cursor.execute(
-        "CREATE OR REPLACE TEMP TABLE as_client AS SELECT pr AS r, top, depth FROM as_span "
-        "WHERE cls = 'gateway' AND top IS NOT NULL AND pr IS NOT NULL"
-    )
-    while _count(cursor, "SELECT count(*) FROM as_client") and _count(
-        cursor,
-        """SELECT count(*) FROM as_client JOIN as_span USING (r)
-            WHERE as_client.r <> as_client.top AND as_span.pr NOT IN (SELECT r FROM as_client)""",
-    ):
-        cursor.execute("""INSERT INTO as_client SELECT DISTINCT as_span.pr, as_client.top, as_span.depth FROM as_client JOIN as_span USING (r)
-            WHERE as_client.r <> as_client.top AND as_span.pr NOT IN (SELECT r FROM as_client)""")
+    cursor.execute("CREATE OR REPLACE TEMP TABLE as_client (r BIGINT)")
+    gateways = "SELECT r, t FROM as_span WHERE cls = 'gateway' AND top IS NOT NULL AND pr IS NOT NULL"
+    if _count(cursor, f"SELECT count(*) FROM ({gateways})"):
+        climb(cursor, gateways)
+        cursor.execute("INSERT INTO as_client SELECT r FROM as_above JOIN as_span USING (r) WHERE top IS NOT NULL")
 
 
 def _classified(cursor: duckdb.DuckDBPyConnection) -> None:
@@ -79,19 +74,26 @@ def _pieces(cursor: duckdb.DuckDBPyConnection) -> None:
     cursor.execute("""CREATE OR REPLACE TEMP TABLE as_cover AS
         SELECT s, t, depth, a, z, label, call FROM as_part WHERE t IN (SELECT t FROM as_swept)
         UNION ALL SELECT s, t, -1, a, z, label, call FROM as_whole WHERE t IN (SELECT t FROM as_swept)""")
+    # a tree of blocks of segments: each span stands on the few blocks that make it up, each segment asks the few it is in,
+    # so that spans nested in each other by the thousand are not compared each with each
     cursor.execute("""INSERT INTO as_piece
-        WITH cut AS (SELECT t, a AS x FROM as_cover UNION SELECT t, z FROM as_cover),
-        -- bins of time: a trace of very many spans must not compare each with each
-        size AS (SELECT t, min(a) AS zero, (max(z) - min(a)) // greatest(1, count(*) // 200) + 1 AS width FROM as_cover GROUP BY t),
-        segment AS (SELECT cut.t, x AS a, lead(x) OVER (PARTITION BY cut.t ORDER BY x) AS z, (x - zero) // width AS bin
-            FROM cut JOIN size ON size.t = cut.t),
-        cover AS (SELECT as_cover.*, unnest(range((a - zero) // width, (z - 1 - zero) // width + 1)) AS bin
-            FROM as_cover JOIN size ON size.t = as_cover.t),
-        won AS (SELECT segment.t, segment.a, segment.z, arg_max(struct_pack(label := cover.label, call := cover.call),
-                (cover.depth::HUGEINT + 2) * 5192296858534827628530496329220096::HUGEINT -- 2^112: depth, start, then the span's own hash
-                    + cover.a::HUGEINT * 1125899906842624 + (cover.s >> 14)::HUGEINT) AS winner
-            FROM segment JOIN cover ON cover.t = segment.t AND cover.bin = segment.bin AND cover.a <= segment.a AND cover.z >= segment.z
-            WHERE segment.z > segment.a GROUP BY segment.t, segment.a, segment.z)
+        WITH cut AS (SELECT t, x AS a, lead(x) OVER in_order AS z, row_number() OVER in_order - 1 AS i
+            FROM (SELECT t, a AS x FROM as_cover UNION SELECT t, z FROM as_cover) WINDOW in_order AS (PARTITION BY t ORDER BY x)),
+        cover AS (SELECT spanned.t, spanned.label, spanned.call, first.i AS lo, past.i AS hi,
+                (spanned.depth::HUGEINT + 2) * 5192296858534827628530496329220096::HUGEINT -- 2^112: depth, start, then the span's own hash
+                    + spanned.a::HUGEINT * 1125899906842624 + (spanned.s >> 14)::HUGEINT AS worth
+            FROM as_cover AS spanned JOIN cut AS first ON first.t = spanned.t AND first.a = spanned.a
+                JOIN cut AS past ON past.t = spanned.t AND past.a = spanned.z),
+        halved AS (SELECT *, (lo + (1 << level) - 1) >> level AS l, hi >> level AS r
+            FROM (SELECT *, unnest(range(floor(log2(hi - lo))::BIGINT + 1)) AS level FROM cover)),
+        block AS (SELECT t, level, number, arg_max(struct_pack(label := label, call := call, worth := worth), worth) AS best
+            FROM (SELECT *, l AS number FROM halved WHERE l < r AND l % 2 = 1
+                UNION ALL SELECT *, r - 1 AS number FROM halved WHERE l < r AND r % 2 = 1) GROUP BY t, level, number),
+        height AS (SELECT t, max(level) AS top FROM block GROUP BY t),
+        asked AS (SELECT cut.t, i, a, z, unnest(range(top + 1)) AS level FROM cut JOIN height ON height.t = cut.t WHERE z IS NOT NULL),
+        won AS (SELECT asked.t, asked.i, any_value(a) AS a, any_value(z) AS z, arg_max(best, best.worth) AS winner
+            FROM asked JOIN block ON block.t = asked.t AND block.level = asked.level AND block.number = asked.i >> asked.level
+            GROUP BY asked.t, asked.i)
         SELECT t, winner.label, winner.call, a, z - a AS len FROM won""")
 
 

@@ -10,14 +10,13 @@ Output: temporary tables
     as_slice  parts of an engine told as spans: eng, queue_ns, prefill_ns, decode_ns, network_ns
 
 Columns are narrow and ids are 64-bit hashes: the sweep and the joins touch every span, the wide row only calls need.
-The tree is walked from the roots down, a level at a time, so a circle is never entered.
+Ways to the root are put together by doubling, so a chain of spans costs little more than siblings; what hangs in a
+circle has no way to a root, and is left out.
 """
 
 from __future__ import annotations
 
 import duckdb
-
-MAX_DEPTH = 1000  # of a tree of spans; deeper ones hang below their last level
 
 # hash() of a text alone is no key: texts whose eight-byte words are exchanged or counted up share it by the thousand,
 # and ids that count would make one request of strangers. Hashed together with a part of itself it is one.
@@ -93,22 +92,58 @@ def _walk(cursor: duckdb.DuckDBPyConnection) -> None:
         WHERE child.pr IS NOT NULL AND child.r <> root.r AND (root.n_roots > 1 OR child.pr <> root.r)""")
     if not _count(cursor, "SELECT count(*) FROM as_rest"):
         return
-    cursor.execute("CREATE OR REPLACE TEMP TABLE as_level AS SELECT * FROM as_span WHERE r IN (SELECT pr FROM as_rest)")
-    for _ in range(MAX_DEPTH):
-        cursor.execute(f"""CREATE OR REPLACE TEMP TABLE as_next AS
-            SELECT {top}, child.pr, child.parent_st, above.depth + 1 AS depth,
-                coalesce(above.top, CASE WHEN {child_call} THEN child.r END) AS top,
-                CASE WHEN above.cls IN ('call', 'engine', 'gateway') THEN above.cls ELSE above.near END AS near,
-                CASE WHEN above.cls = 'engine' THEN above.r ELSE above.eng END AS eng,
-                coalesce(child.own_rank, above.rank) AS rank,
-                above.in_tool OR coalesce(above.cls = 'tool', false) AS in_tool,
-                above.is_plain AND coalesce(child.cls = 'container', false) AS is_plain
-            FROM as_rest AS child JOIN as_level AS above ON child.pr = above.r
-            WHERE child.r NOT IN (SELECT r FROM as_root WHERE n_roots = 1)""")
-        if not _count(cursor, "SELECT count(*) FROM as_next"):
+    _ways(cursor)
+    cursor.execute(f"""INSERT INTO as_span BY NAME
+        SELECT {top}, child.pr, child.parent_st, base.depth + way.depth AS depth,
+            coalesce(base.top, way.top, CASE WHEN {child_call} THEN child.r END) AS top, coalesce(way.near, base.near) AS near,
+            coalesce(way.eng, base.eng) AS eng, coalesce(child.own_rank, way.rank, base.rank) AS rank,
+            way.in_tool OR base.in_tool AS in_tool,
+            base.is_plain AND way.is_plain AND coalesce(child.cls = 'container', false) AS is_plain
+        FROM as_rest AS child JOIN as_way AS way USING (r) JOIN as_span AS base ON base.r = way.up""")
+
+
+def _ways(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Makes as_way: from every span of as_rest the way up to one in as_span, and what the spans on it are.
+
+    Each round puts the way of the span at its end behind every way, so ways double and a chain of n spans takes
+    log2(n) rounds. Ways of spans in a circle never end; they are left after as many rounds as the longest could take.
+    """
+    cursor.execute(f"""CREATE OR REPLACE TEMP TABLE as_way AS
+        SELECT child.r, child.pr AS up, 1 AS depth, CASE WHEN {_CALL.replace("cls", "above.cls")} THEN above.r END AS top,
+            CASE WHEN above.cls IN ('call', 'engine', 'gateway') THEN above.cls END AS near,
+            CASE WHEN above.cls = 'engine' THEN above.r END AS eng, above.own_rank AS rank,
+            coalesce(above.cls = 'tool', false) AS in_tool, coalesce(above.cls = 'container', false) AS is_plain
+        FROM as_rest AS child JOIN as_flat AS above ON above.r = child.pr""")
+    open_ways = "SELECT count(*) FROM as_way WHERE up IN (SELECT r FROM as_way)"
+    for _ in range(_count(cursor, "SELECT count(*) FROM as_way").bit_length()):
+        if not _count(cursor, open_ways):
             break
-        cursor.execute("INSERT INTO as_span BY NAME SELECT * FROM as_next")
-        cursor.execute("CREATE OR REPLACE TEMP TABLE as_level AS SELECT * FROM as_next")
+        cursor.execute("""CREATE OR REPLACE TEMP TABLE as_way AS
+            SELECT low.r, coalesce(high.up, low.up) AS up, low.depth + coalesce(high.depth, 0) AS depth,
+                coalesce(high.top, low.top) AS top, coalesce(low.near, high.near) AS near, coalesce(low.eng, high.eng) AS eng,
+                coalesce(low.rank, high.rank) AS rank, low.in_tool OR coalesce(high.in_tool, false) AS in_tool,
+                low.is_plain AND coalesce(high.is_plain, true) AS is_plain
+            FROM as_way AS low LEFT JOIN as_way AS high ON high.r = low.up""")
+
+
+def climb(cursor: duckdb.DuckDBPyConnection, below: str) -> None:
+    """Makes as_above (r, steps): the spans above those of a query, and how far the nearest of these is below.
+
+    Args:
+        below: SQL of (r, t); these spans themselves are not among those above.
+    """
+    cursor.execute(f"CREATE OR REPLACE TEMP TABLE as_above AS SELECT DISTINCT r, t, 0 AS steps FROM ({below})")
+    cursor.execute("""CREATE OR REPLACE TEMP TABLE as_jump AS SELECT r, pr AS up FROM as_span
+        WHERE pr IS NOT NULL AND t IN (SELECT t FROM as_above)""")
+    length = 1
+    while _count(cursor, "SELECT count(*) FROM as_jump"):
+        cursor.execute(f"""CREATE OR REPLACE TEMP TABLE as_above AS
+            SELECT r, any_value(t) AS t, min(steps) AS steps FROM (SELECT * FROM as_above UNION ALL
+                SELECT up, t, steps + {length} FROM as_above JOIN as_jump USING (r)) GROUP BY r""")
+        cursor.execute("""CREATE OR REPLACE TEMP TABLE as_jump AS
+            SELECT low.r, high.up FROM as_jump AS low JOIN as_jump AS high ON high.r = low.up""")
+        length *= 2
+    cursor.execute("DELETE FROM as_above WHERE steps = 0")
 
 
 def _engines_of_slices(cursor: duckdb.DuckDBPyConnection) -> None:

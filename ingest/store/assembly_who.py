@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import duckdb
 
+from ingest.store.assembly_tree import climb
 from ingest.store.span_judgement import JUDGED, columns_sql
 
 # field -> (columns of table spans it is made of, SQL over one span)
@@ -132,14 +133,9 @@ def _ask_all_on_the_way(cursor: duckdb.DuckDBPyConnection, fields: dict[str, str
         SELECT node.r, node.t, node.pr, CASE WHEN node.cls = 'engine' THEN 100 ELSE 0 END + least(node.depth, 99) AS place, node.s
         FROM as_far JOIN as_last AS last ON last.t = as_far.t JOIN as_member AS member ON member.call = last.call
             JOIN as_span AS node ON node.r = member.r""")
-    place = 1000
-    above = "SELECT DISTINCT t, pr FROM as_reader WHERE pr IS NOT NULL AND pr NOT IN (SELECT r FROM as_reader)"
-    cursor.execute(f"CREATE OR REPLACE TEMP TABLE as_climb AS {above}")
-    while place < 2000 and _count(cursor, "SELECT count(*) FROM as_climb"):
-        cursor.execute(f"""INSERT INTO as_reader SELECT node.r, node.t, node.pr, {place}, node.s
-            FROM as_climb JOIN as_span AS node ON node.r = as_climb.pr""")
-        cursor.execute(f"CREATE OR REPLACE TEMP TABLE as_climb AS {above}")
-        place += 1
+    climb(cursor, "SELECT r, t FROM as_reader")
+    cursor.execute("""INSERT INTO as_reader SELECT r, node.t, node.pr, 999 + steps, node.s
+        FROM as_above JOIN as_span AS node USING (r)""")
     picked = ", ".join(
         f'arg_{"max" if name in _OUTERMOST else "min"}("w_{name}", place) FILTER ("w_{name}" IS NOT NULL) AS "{name}"'
         for name in fields
@@ -147,7 +143,7 @@ def _ask_all_on_the_way(cursor: duckdb.DuckDBPyConnection, fields: dict[str, str
     values = ", ".join(f'{sql} AS "w_{name}"' for name, sql in fields.items())
     missing = "".join(f', NULL AS "{name}"' for name in IDENTITY if name not in fields)
     # an engine's own span is the innermost of its call, though it may hang beside the model span
-    order = "CASE WHEN place < 1000 THEN place ELSE place END, reader.s"
+    order = "place, reader.s"
     cursor.execute("DELETE FROM as_who WHERE t IN (SELECT t FROM as_reader)")
     cursor.execute(f"""INSERT INTO as_who BY NAME SELECT t, {picked}{missing} FROM (
             SELECT reader.t, row_number() OVER (PARTITION BY reader.t ORDER BY {order}) AS place, {values}

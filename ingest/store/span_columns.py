@@ -173,22 +173,18 @@ def kind_frame(learned: Learned) -> pl.DataFrame:
     )
 
 
-def _told(place: str) -> str:
-    return f"told(vals[{place}])"
-
-
 def _pick(pick: str, n: int, kind: Kind) -> str:
     """SQL of one field from the places that the shape gives it."""
     sql_type = SQL_TYPES[kind]
     if n == 0:
         return f"NULL::{sql_type}"
-    cast = {
+    cast = {  # a text that says there is nothing is no number either
         "int": "whole({})",
         "float": "figure({})",
         "bool": "TRY_CAST({} AS BOOLEAN)",
         "money": "TRY_CAST({} AS DECIMAL(38,12))",
-    }.get(kind, "{}")
-    terms = [cast.format(_told(f"{pick}_{i + 1}")) for i in range(n)]
+    }.get(kind, "told({})")
+    terms = [cast.format(f"vals[{pick}_{i + 1}]") for i in range(n)]
     return terms[0] if n == 1 else f"coalesce({', '.join(terms)})"
 
 
@@ -252,16 +248,18 @@ def _refused(limits: Limits) -> str:
     closed = f"WHEN {limits.closed} THEN '{REASON}'" if limits.closed else ""
     torn = f"WHEN trace_hex(trace_id) IN ({limits.torn}) THEN '{REASON}'" if limits.torn else ""
     return f"""CASE WHEN line_state IS NOT NULL THEN 'line.' || line_state
-        WHEN trace_id IS NULL OR trace_id = '' THEN 'no_trace_id' WHEN trace_hex(trace_id) IS NULL THEN 'bad_trace_id'
-        WHEN trace_hex(trace_id) = '00000000000000000000000000000000' THEN 'zero_trace_id'
-        WHEN span_hex(span_id) IS NULL OR span_hex(span_id) = '0000000000000000' THEN 'no_span_id'
+        WHEN trace_id IS NULL OR trace_id = '' THEN 'no_trace_id' WHEN trace_told IS NULL THEN 'bad_trace_id'
+        WHEN trace_told = '00000000000000000000000000000000' THEN 'zero_trace_id'
+        WHEN span_told IS NULL OR span_told = '0000000000000000' THEN 'no_span_id'
         WHEN coalesce(started, 0) = 0 THEN 'start_unset' WHEN ended < started THEN 'end_before_start'
         WHEN ended - started > {DAY_NS} THEN 'duration_too_long'
         WHEN started < {FIRST_YEAR_NS} OR started > {limits.latest_ns} THEN 'time_out_of_range' {closed} {torn} END"""
 
 
 def _from_shapes(raw: str) -> str:
-    return f"FROM (SELECT *, hash(names) AS shape_key FROM ({raw})) LEFT JOIN span_shapes ON shape_h = shape_key"
+    """SQL of raw spans with their ids as hex digits, null where they are none, and the places their shape gives."""
+    return f"""FROM (SELECT *, hash(names) AS shape_key, trace_hex(trace_id) AS trace_told, span_hex(span_id) AS span_told,
+        span_hex(parent_id) AS parent_told FROM ({raw})) LEFT JOIN span_shapes ON shape_h = shape_key"""
 
 
 def _counts(learned: Learned) -> dict[str, int]:
@@ -297,8 +295,8 @@ def columns_relation(raw: str, learned: Learned, *, sampling_rate: float | None,
         told = ", ".join(_pick(pick, n.get(pick, 0), "text") for pick in learned.dimensions)
         picks.append(f"dimension_json({_texts(learned.mapping.dimensions)}, [{told}]) AS dimensions")
     return f"""
-SELECT coalesce(trace_hex(trace_id), lower(trace_id)) AS trace_id, coalesce(span_hex(span_id), lower(span_id)) AS span_id,
-    CASE WHEN span_hex(parent_id) <> '0000000000000000' THEN span_hex(parent_id) END AS parent_id,
+SELECT coalesce(trace_told, lower(trace_id)) AS trace_id, coalesce(span_told, lower(span_id)) AS span_id,
+    nullif(parent_told, '0000000000000000') AS parent_id,
     $upload_id AS upload_id, $source AS source, name, span_kind(kind)::BIGINT AS kind, started AS started_ns, ended AS ended_ns,
     span_status(status) AS status_code, scope, class, emitter,
     encoding + CASE WHEN length(trace_id) IN (22, 24) THEN 1 ELSE 0 END
