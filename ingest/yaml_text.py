@@ -1,8 +1,8 @@
 """YAML 1.2 text of a user, parsed once for all readers, with guards against text that grows or nests without end.
 
 Input: text and the name of its file. Output: nodes with their marks, or mappings that know their lines.
-The guards run over the parser's events, which neither expand an alias nor recurse: size, depth, and the number of
-values that there are once every alias is replaced by what it stands for. All faults have one form, a ConfigError.
+The guards look at each of the parser's events before nodes are made of it: size, depth, and the number of values that
+there are once every alias is replaced by what it stands for. All faults have one form, a ConfigError.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ def compose(text: str, file: str) -> Any:
     Raises:
         ConfigError: no YAML, several documents, or a guard was met.
     """
-    guard(text, file)
-    return _told(file, lambda: YAML(typ="safe", pure=True).compose(text))  # without pure it would be YAML 1.1
+    return _told(file, lambda: _guarded("safe", text, file).compose(text))  # without pure it would be YAML 1.1
 
 
 def load(text: str, file: str) -> Any:
@@ -41,8 +40,7 @@ def load(text: str, file: str) -> Any:
     Raises:
         ConfigError: no YAML, a key twice, several documents, or a guard was met.
     """
-    guard(text, file)
-    return _told(file, lambda: YAML(typ="rt", pure=True).load(text))
+    return _told(file, lambda: _guarded("rt", text, file).load(text))
 
 
 def load_all(text: str, file: str) -> list[Any]:
@@ -51,19 +49,20 @@ def load_all(text: str, file: str) -> list[Any]:
     Raises:
         ConfigError: no YAML, a key twice, or a guard was met.
     """
-    guard(text, file)
-    return _told(file, lambda: list(YAML(typ="rt", pure=True).load_all(text)))
+    return _told(file, lambda: list(_guarded("rt", text, file).load_all(text)))
 
 
-def guard(text: str, file: str) -> None:
-    """Refuse what is too long, too deep, or grows beyond measure by its aliases.
+def _guarded(kind: str, text: str, file: str) -> YAML:
+    """A parser that refuses what is too long, too deep, or grows beyond measure by its aliases, naming line and limit.
 
-    Raises:
-        ConfigError: naming the line and the limit; or the text is no YAML.
+    Every event passes the guard on its way to the nodes, so the text is read once, and no node is deeper than allowed.
     """
     if len(text) > MAX_CHARACTERS:
         raise ConfigError(f"{file} has {len(text)} characters; a file of settings may have {MAX_CHARACTERS}")
-    _told(file, lambda: _count(text, file))
+    yaml = YAML(typ=kind, pure=True)
+    guard, get_event = _Guard(file), yaml.parser.get_event
+    yaml.parser.get_event = lambda: guard.passed(get_event())
+    return yaml
 
 
 @dataclass
@@ -75,45 +74,58 @@ class _Open:
     height: int = 0
 
 
-def _count(text: str, file: str) -> None:
-    held: dict[str, tuple[int, int]] = {}  # by anchor: values, itself included; levels
-    inside: list[_Open] = []
-    values = 0
-    for event in YAML(typ="safe", pure=True).parse(text):
-        place = f"{file}, line {event.start_mark.line + 1}"
+class _Guard:
+    """Counts values, aliases as what they stand for, and levels of the events that pass."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.held: dict[str, tuple[int, int]] = {}  # by anchor: values, itself included; levels
+        self.inside: list[_Open] = []
+        self.values = 0
+
+    def passed(self, event: Any) -> Any:
+        """The event.
+
+        Raises:
+            ConfigError: with it there are too many values or levels, or a text is none.
+        """
         height = 0
         if isinstance(event, AliasEvent):
-            if any(outer.anchor == event.anchor for outer in inside):
-                raise ConfigError(f"{place}: the alias *{event.anchor} stands within what it names; it would never end")
-            more, height = held.get(event.anchor, (1, 0))
-            values += more
+            if any(outer.anchor == event.anchor for outer in self.inside):
+                raise self.error(event, f"the alias *{event.anchor} stands within what it names; it would never end")
+            more, height = self.held.get(event.anchor, (1, 0))
+            self.values += more
         elif isinstance(event, ScalarEvent):
-            _check_scalar(event, place)
-            values += 1
-            held[event.anchor or ""] = (1, 0)
+            self._check_scalar(event)
+            self.values += 1
+            self.held[event.anchor or ""] = (1, 0)
         elif isinstance(event, CollectionStartEvent):
-            values += 1
-            inside.append(_Open(event.anchor, values - 1))
+            self.values += 1
+            self.inside.append(_Open(event.anchor, self.values - 1))
         elif isinstance(event, CollectionEndEvent):
-            ended = inside.pop()
+            ended = self.inside.pop()
             height = ended.height + 1
-            held[ended.anchor or ""] = (values - ended.before, height)
-        if inside:
-            inside[-1].height = max(inside[-1].height, height)
-        if len(inside) + height > MAX_DEPTH:
-            raise ConfigError(f"{place}: nested deeper than {MAX_DEPTH} levels")
-        if values > MAX_VALUES:
-            raise ConfigError(
-                f"{place}: more than {MAX_VALUES} values, aliases counted as what they name. Split the file"
+            self.held[ended.anchor or ""] = (self.values - ended.before, height)
+        if self.inside:
+            self.inside[-1].height = max(self.inside[-1].height, height)
+        if len(self.inside) + height > MAX_DEPTH:
+            raise self.error(event, f"nested deeper than {MAX_DEPTH} levels")
+        if self.values > MAX_VALUES:
+            raise self.error(
+                event, f"more than {MAX_VALUES} values, aliases counted as what they name. Split the file"
             )
+        return event
 
+    def error(self, event: Any, message: str) -> ConfigError:
+        """The complaint with the line of an event in front."""
+        return ConfigError(f"{self.file}, line {event.start_mark.line + 1}: {message}")
 
-def _check_scalar(event: ScalarEvent, place: str) -> None:
-    """Half of a character of UTF-16 is no text that could be stored or sent on."""
-    try:
-        event.value.encode()
-    except UnicodeEncodeError as error:
-        raise ConfigError(f"{place}: the text holds a lone surrogate, which is no character") from error
+    def _check_scalar(self, event: ScalarEvent) -> None:
+        """Half of a character of UTF-16 is no text that could be stored or sent on."""
+        try:
+            event.value.encode()
+        except UnicodeEncodeError as error:
+            raise self.error(event, "the text holds a lone surrogate, which is no character") from error
 
 
 def _told(file: str, parse: Callable[[], T]) -> T:
