@@ -111,9 +111,7 @@ class _Guard:
         if len(self.inside) + height > MAX_DEPTH:
             raise self.error(event, f"nested deeper than {MAX_DEPTH} levels")
         if self.values > MAX_VALUES:
-            raise self.error(
-                event, f"more than {MAX_VALUES} values, aliases counted as what they name. Split the file"
-            )
+            raise self.error(event, f"more than {MAX_VALUES} values, aliases counted as what they name. Split the file")
         return event
 
     def error(self, event: Any, message: str) -> ConfigError:
