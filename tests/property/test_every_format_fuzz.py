@@ -133,7 +133,7 @@ def test_there_is_a_good_file_of_every_format(tmp_path: Path) -> None:
 
 
 def test_mutated_files_of_every_format_are_accounted_for(tmp_path: Path) -> None:
-    run(tmp_path, seed=3, inputs=100)
+    run(tmp_path, seed=3, inputs=40)
 
 
 @pytest.mark.long
