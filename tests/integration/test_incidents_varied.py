@@ -68,7 +68,7 @@ def records_of(cases: tuple[tuple[str, int, tuple[str, ...]], ...], folder: Path
 
 def short_of(records: list[dict[str, Any]], goals: dict[str, float]) -> dict[str, Any]:
     told = summary(records)
-    return {name: told[name] for name, goal in goals.items() if told[name] < goal}
+    return {name: told[name] for name, goal in goals.items() if (told[name] or 0.0) < goal}
 
 
 @pytest.mark.long

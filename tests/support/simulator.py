@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -98,7 +99,10 @@ def scored(case: Path, folder: Path) -> dict[str, Any]:
     diagnosis.write_text(json.dumps(tool("convert").diagnosis(found)))
     score = tool("score")
     truth = json.loads((case / "truth.json").read_text())
-    record: dict[str, Any] = score.score_case(truth, score.load_diagnosis(str(diagnosis)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # the scorer leaves closing the file to the interpreter
+        said = score.load_diagnosis(str(diagnosis))
+    record: dict[str, Any] = score.score_case(truth, said)
     return record
 
 
