@@ -24,7 +24,7 @@ from analysis.metrics.metric import Kind
 from analysis.objectives import Objective, Objectives
 from analysis.result import WeekVerdict
 from analysis.rollups.trend import with_rolled
-from analysis.rollups.verdicts import rolled_verdicts
+from analysis.rollups.verdicts import rolled_verdicts, standing_cells
 from ingest.schema import REQUESTS
 from ingest.selection import DERIVED_DIMENSIONS, Selection, to_datetime, to_ns, zone_of
 from ingest.store.database import Store
@@ -72,7 +72,8 @@ def history(store: Store, selection: Selection, objectives: Objectives) -> dict[
         for item, one in zip(items, judge(part, told, start_ns=week.start_ns, end_ns=week.end_ns), strict=True):
             told_now = WeekVerdict(week.name, one.verdict, one.good, one.bad, one.attainment, one.value)
             if kept is not None and days:
-                told_now = with_rolled(told_now, item, one.windows, kept.cells(item), (week.start_ns, week.end_ns))
+                cells = pl.concat([kept.cells(item), standing_cells(part, item, objectives.settings)])
+                told_now = with_rolled(told_now, item, cells, (week.start_ns, week.end_ns))
             found[one.id].append(told_now)
     return found
 

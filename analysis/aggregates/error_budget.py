@@ -19,6 +19,7 @@ import polars as pl
 
 from analysis import durations
 from analysis.aggregates.windows import Span
+from analysis.metrics.votes import votes_of
 from analysis.objectives import Objective
 from analysis.result import BurnPoint, BurnRate
 from ingest.documents import read_document
@@ -112,20 +113,30 @@ def _burn(rows: pl.DataFrame, cells: pl.DataFrame | None, start_ns: int, end_ns:
 
 
 def _votes(rows: pl.DataFrame, kept: pl.DataFrame) -> tuple[int, int]:
-    """Votes of good and of bad requests; beside cells, which count requests alone, every row has one."""
-    good, bad = rows.select(
-        pl.col("votes").filter(pl.col("_verdict") == name).sum().alias(name)
-        if kept.is_empty()
-        else (pl.col("_verdict") == name).sum().alias(name)
-        for name in ("good", "bad")
-    ).row(0)
-    return int(good) + _sum(kept, "good"), int(bad) + _sum(kept, "bad")
+    """Votes of good and of bad requests, those that are gone among them."""
+    if kept.is_empty():
+        votes = pl.col("votes")
+        good, bad = rows.select(
+            votes.filter(pl.col("_verdict") == name).sum().alias(name) for name in ("good", "bad")
+        ).row(0)
+        return int(good), int(bad)
+    counts = rows.group_by("sampling_rate").agg(
+        (pl.col("_verdict") == name).sum().cast(pl.Int64).alias(name) for name in ("good", "bad")
+    )
+    return voted(pl.concat([counts, kept.select("sampling_rate", "good", "bad")]))
+
+
+def voted(counts: pl.DataFrame) -> tuple[int, int]:
+    """Votes of good and of bad requests of counts per sampling rate."""
+    votes = votes_of(counts.get_column("sampling_rate"))
+    good, bad = (int((counts.get_column(name) * votes).sum()) for name in ("good", "bad"))
+    return good, bad
 
 
 def cells_within(cells: pl.DataFrame | None, start_ns: int, end_ns: int) -> pl.DataFrame:
     """The cells that lie wholly in a range, from the last one without counts on."""
     if cells is None:
-        return pl.DataFrame(schema={"start_ns": pl.Int64(), "good": pl.Int64(), "bad": pl.Int64()})
+        return pl.DataFrame(schema=dict.fromkeys(("start_ns", "good", "bad"), pl.Int64()))
     hole = cells.filter(pl.col("good").is_null() & (pl.col("start_ns") < end_ns)).get_column("end_ns").max()
     first = start_ns if not isinstance(hole, int) else max(start_ns, hole)
     inside = (pl.col("start_ns") >= first) & (pl.col("end_ns") <= end_ns) & pl.col("good").is_not_null()

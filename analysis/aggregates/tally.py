@@ -56,7 +56,7 @@ class Scene:
     origin_ns: int
     replica_hours: pl.DataFrame | None
     fleet: Fleet | None
-    history: pl.DataFrame  # started_ns, _verdict and votes of the requests before the range and in it
+    history: pl.DataFrame  # started_ns, _verdict, sampling_rate and votes of the requests before the range and in it
 
 
 def scene_of(case: Case, item: Objective) -> Scene:
@@ -77,11 +77,11 @@ def scene_of(case: Case, item: Objective) -> Scene:
 def _history(case: Case, item: Objective, rows: pl.DataFrame) -> pl.DataFrame:
     told = rows.select("started_ns", "_verdict", "sampling_rate", "votes")
     if case.earlier is None or item.period_s is None:
-        return told.drop("sampling_rate")
+        return told
     verdict = verdict_expr(item, case.settings, case.until).alias("_verdict")
     before = case.earlier.filter(matches(item.where)).with_columns(verdict)
     both = pl.concat([before.select("started_ns", "_verdict", "sampling_rate"), told.drop("votes")])
-    return both.select("started_ns", "_verdict", votes_of(both.get_column("sampling_rate")))
+    return both.with_columns(votes_of(both.get_column("sampling_rate")))
 
 
 def read_by(item: Objective) -> list[pl.Expr]:

@@ -15,6 +15,7 @@ from analysis.aggregates.charges import MEASURES, condensed_lines, total
 from analysis.aggregates.distribution import PERCENTILES
 from analysis.dimensions import grouped, matches
 from analysis.ledger import Ledger
+from analysis.metrics.votes import votes_of
 from analysis.money import usd_text
 from analysis.objectives import Objectives
 from analysis.result import ObjectiveResult, RolledDistribution, RolledFigures, RolledObjective
@@ -23,7 +24,7 @@ from analysis.rollups.charges import rolled_charges
 from analysis.rollups.days import Day, is_whole, rolled_days
 from analysis.rollups.roll_up import LATENCIES, LATENCY_DIMS, STATUS_DIMS, latencies
 from analysis.rollups.roll_up import counted as counted_objectives
-from analysis.rollups.verdicts import RolledVerdicts, rolled_verdicts, unclear_days
+from analysis.rollups.verdicts import RolledVerdicts, attained, rolled_verdicts, standing_cells, unclear_days
 from ingest.errors import ConfigError
 from ingest.selection import Selection, to_datetime, to_iso
 from ingest.store.database import Store
@@ -73,7 +74,7 @@ def rolled_figures(
         requests=None if status is None else sum(status.values()),
         by_status=status or {},
         latency=latency,
-        objectives=[] if counted is None else _objectives(counted, days, judged, objectives),
+        objectives=[] if counted is None else _objectives(counted, days, judged, objectives, frame),
         cost_usd=cost,
         unpriced_requests=unpriced,
         basis={"requests": EXACT, "objectives": EXACT, "cost_usd": EXACT, "latency": WITHIN},
@@ -112,7 +113,11 @@ def _rows(store: Store, table: str, days: Sequence[Day]) -> pl.DataFrame:
 
 
 def _objectives(
-    counted: RolledVerdicts, days: Sequence[Day], judged: Sequence[ObjectiveResult], objectives: Objectives
+    counted: RolledVerdicts,
+    days: Sequence[Day],
+    judged: Sequence[ObjectiveResult],
+    objectives: Objectives,
+    frame: pl.DataFrame,
 ) -> list[RolledObjective]:
     found: list[RolledObjective] = []
     told = {item.id for item in counted_objectives(objectives)}
@@ -129,15 +134,18 @@ def _objectives(
         note = None
         if lost:
             note = f"{lost} of {len(days)} dropped days were not counted by this definition and these filters"
-        whole = (one.good + good, one.bad + bad)
+        told_by_rate = [
+            cells.select("sampling_rate", "good", "bad")
+            for cells in (rows, standing_cells(frame, item, objectives.settings))
+        ]
         found.append(
             RolledObjective(
                 id=item.id,
-                good=whole[0],
-                bad=whole[1],
+                good=one.good + good,
+                bad=one.bad + bad,
                 unknown=one.unknown + unknown,
                 excluded=one.excluded + excluded,
-                attainment=whole[0] / sum(whole) if sum(whole) else None,
+                attainment=attained(pl.concat(told_by_rate)),
                 rolled=good + bad,
                 note=note,
             )
@@ -155,10 +163,11 @@ def _latency(
     kept = _rows(store, "rolled_latency", days)
     if unclear_days(kept, [name for name, _ in where]):
         return [], ["some days kept the rarer values of a filtered dimension together, so percentiles are not told"]
-    columns = ["streaming", "metric", "bucket", "n"]
+    columns = ["streaming", "metric", "bucket", "n", "sampling_rate"]
     standing = latencies(frame.with_columns(pl.lit(0, pl.Int64).alias("start_ns")))
     gone = kept.filter(matches(where)).select(columns)
     both = pl.concat([gone, standing.select(columns)])
+    both = both.with_columns(votes_of(both.get_column("sampling_rate")))
     found: list[RolledDistribution] = []
     for metric in LATENCIES:
         mine = both.filter(pl.col("metric") == metric.id)
@@ -166,6 +175,7 @@ def _latency(
             part = mine if streaming == "all" else mine.filter(pl.col("streaming").eq_missing(streaming))
             n = int(part.get_column("n").sum())
             if n:
-                points = {name: percentile(part, p) for name, p in PERCENTILES.items()}
+                weighed = part.select("bucket", pl.col("n") * pl.col("votes"))
+                points = {name: percentile(weighed, p) for name, p in PERCENTILES.items()}
                 found.append(RolledDistribution(metric.id, metric.title, str(metric.unit), streaming, n, **points))
     return found, []

@@ -204,14 +204,14 @@ def _statuses(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _verdicts(rows: pl.DataFrame, objectives: Objectives, until_ns: int) -> pl.DataFrame:
-    keys = ["start_ns", "hour_ns", "objective", "clause", *VERDICT_DIMS]
+    keys = ["start_ns", "hour_ns", "objective", "clause", *VERDICT_DIMS, "sampling_rate"]
     found = [
         part.select(*keys, *COUNTS)
         for item in counted(objectives)
         for part in _counts_of(rows.filter(matches(item.where)), item, objectives.settings, until_ns)
     ]
     schema = {"start_ns": pl.Int64(), "hour_ns": pl.Int64(), "objective": pl.String(), "clause": pl.Int64()}
-    schema |= dict.fromkeys(VERDICT_DIMS, pl.String())
+    schema |= dict.fromkeys(VERDICT_DIMS, pl.String()) | {"sampling_rate": pl.Float64()}
     empty = pl.DataFrame(schema=schema | dict.fromkeys(COUNTS, pl.Int64()))
     return _added(pl.concat([empty, *found]), "rolled_verdicts")
 
@@ -219,12 +219,12 @@ def _verdicts(rows: pl.DataFrame, objectives: Objectives, until_ns: int) -> pl.D
 def _counts_of(rows: pl.DataFrame, item: Objective, settings: Settings, until_ns: int) -> Iterator[pl.DataFrame]:
     """Verdicts of an objective, and of each threshold by itself: kept or not where it applies to a judged request."""
     judged = rows.with_columns(verdict_expr(item, settings, until_ns).alias("_verdict"))
-    groups = judged.group_by("start_ns", *VERDICT_DIMS)
+    groups = judged.group_by("start_ns", *VERDICT_DIMS, "sampling_rate")
     named = pl.lit(item.id).alias("objective")
     no_hour, no_clause = (pl.lit(None, pl.Int64).alias(name) for name in ("hour_ns", "clause"))
     counts = [(pl.col("_verdict") == name).sum().cast(pl.Int64).alias(name) for name in COUNTS]
     nobody = [pl.lit(None, pl.String).alias(name) for name in VERDICT_DIMS]
-    yield judged.group_by("start_ns", "hour_ns").agg(counts).with_columns(named, no_clause, *nobody)
+    yield judged.group_by("start_ns", "hour_ns", "sampling_rate").agg(counts).with_columns(named, no_clause, *nobody)
     yield groups.agg(counts).with_columns(named, no_clause, no_hour)
     if item.target is None:
         return
@@ -242,7 +242,7 @@ def _counts_of(rows: pl.DataFrame, item: Objective, settings: Settings, until_ns
 def latencies(rows: pl.DataFrame) -> pl.DataFrame:
     """Counts per bucket of the latencies of requests with status ok."""
     ok = rows.filter(pl.col("status_class") == "ok")
-    keys = ["start_ns", *LATENCY_DIMS]
+    keys = ["start_ns", *LATENCY_DIMS, "sampling_rate"]
     found: list[pl.DataFrame] = []
     for metric in LATENCIES:
         known = ok.select(*keys, bucket_of(pl.col(metric.column)).alias("bucket")).drop_nulls("bucket")

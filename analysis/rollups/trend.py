@@ -1,11 +1,11 @@
 """A week of an objective out of rows that stand and counts of rows that are gone.
 
-Input: the verdict of the rows, the cells of time with counts, the week. Output: the verdict of both together, exact.
+Input: the verdict of the rows, cells of time with the counts of both, the week. Output: the verdict of both together, exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 import polars as pl
@@ -13,50 +13,44 @@ import polars as pl
 from analysis.aggregates.attainment import BREACHED, MET, TOO_FEW, verdict_of
 from analysis.aggregates.verdicts import UNKNOWN
 from analysis.metrics.metric import Better
+from analysis.metrics.votes import votes_of
 from analysis.objectives import Objective
-from analysis.result import WeekVerdict, WindowVerdict
+from analysis.result import WeekVerdict
 from ingest.schema import NS_PER_S
-from ingest.selection import to_iso
 
-Counts = dict[str, int]
+Counts = tuple[int, int, int, int]  # good and bad: requests, then votes
 
 
-def with_rolled(
-    week: WeekVerdict, item: Objective, windows: Sequence[WindowVerdict], cells: pl.DataFrame, span: tuple[int, int]
-) -> WeekVerdict:
-    """The week with the counts of its cells added; its verdict is unknown if they cannot tell it.
+def with_rolled(week: WeekVerdict, item: Objective, cells: pl.DataFrame, span: tuple[int, int]) -> WeekVerdict:
+    """The week with the counts of its cells in place of its own; its verdict is unknown if they cannot tell it.
 
     Args:
-        windows: of the rows that stand, for an objective with a window.
-        cells: of any range; those that the week cuts, or that have no counts, cannot be added.
+        week: what the rows that stand say.
+        cells: of rows that stand and of those that are gone, of any range; a cell that the week cuts, or that has no
+            counts, cannot be added.
         span: first instant of the week and of the next one.
     """
     start, end = span
     mine = cells.filter((pl.col("start_ns") < end) & (pl.col("end_ns") > start))
     inside = (pl.col("start_ns") >= start) & (pl.col("end_ns") <= end) & pl.col("good").is_not_null()
     kept = mine.filter(inside)
-    good, bad = (int(kept.get_column(name).sum()) for name in ("good", "bad"))
-    share = _share(week.good + good, week.bad + bad)
+    kept = kept.with_columns(votes_of(kept.get_column("sampling_rate")))
+    good, bad, for_it, against = _sums(kept)
+    share = for_it / (for_it + against) if for_it + against else None
     whole = replace(
         week,
-        good=week.good + good,
-        bad=week.bad + bad,
+        good=good,
+        bad=bad,
         attainment=share,
         value=share if item.target is not None else None,
-        rolled=good + bad,
+        rolled=good + bad - week.good - week.bad,
     )
     if kept.height < mine.height or not _is_told_by_counts(item) or item.per is not None:
         return replace(whole, verdict=UNKNOWN)
     if item.window_s is None:
-        return replace(whole, verdict=_of(item, {"good": whole.good, "bad": whole.bad}))
-    groups = _windows(item.window_s, kept, start)
-    if groups is None:
-        return replace(whole, verdict=UNKNOWN)
-    for window in windows:
-        counts = groups.setdefault(window.start or "", {"good": 0, "bad": 0})
-        counts["good"] += window.good
-        counts["bad"] += window.bad
-    return replace(whole, verdict=_overall(_of(item, counts) for counts in groups.values()))
+        return replace(whole, verdict=_of(item, (good, bad, for_it, against)))
+    windows = _windows(item.window_s, kept, start)
+    return replace(whole, verdict=UNKNOWN if windows is None else _overall(_of(item, one) for one in windows))
 
 
 def _is_told_by_counts(item: Objective) -> bool:
@@ -64,23 +58,27 @@ def _is_told_by_counts(item: Objective) -> bool:
     return item.target is not None or percentile
 
 
-def _share(good: int, bad: int) -> float | None:
-    return good / (good + bad) if good + bad else None
+def _sums(cells: pl.DataFrame) -> Counts:
+    votes = pl.col("votes")
+    good, bad = pl.col("good"), pl.col("bad")
+    return cells.select(
+        good.sum(), bad.sum(), (good * votes).sum().alias("for"), (bad * votes).sum().alias("against")
+    ).row(0)
 
 
 def _of(item: Objective, counts: Counts) -> str:
-    judged = counts["good"] + counts["bad"]
-    return verdict_of(item, {**counts, "n": judged, "n_figure": judged, "value": None})
+    good, bad, for_it, against = counts
+    row = {"good": good, "bad": bad, "good_votes": for_it, "bad_votes": against, "n": good + bad}
+    return verdict_of(item, {**row, "n_figure": good + bad, "value": None})
 
 
-def _windows(window_s: int, cells: pl.DataFrame, origin_ns: int) -> dict[str, Counts] | None:
-    """Counts per start of the windows; None if an hour lies in two of them."""
+def _windows(window_s: int, cells: pl.DataFrame, origin_ns: int) -> list[Counts] | None:
+    """Counts per window; None if an hour lies in two of them."""
     length = window_s * NS_PER_S
     first, last = ((pl.col(name) - origin_ns - back) // length for name, back in (("start_ns", 0), ("end_ns", 1)))
     if cells.select((first != last).any()).item():
         return None
-    sums = cells.group_by(first.alias("window")).agg(pl.col("good").sum(), pl.col("bad").sum())
-    return {to_iso(origin_ns + n * length): {"good": good, "bad": bad} for n, good, bad in sums.iter_rows()}
+    return [_sums(part) for part in cells.with_columns(first.alias("_window")).partition_by("_window")]
 
 
 def _overall(verdicts: Iterable[str]) -> str:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from analysis.aggregates.error_budget import voted
+from analysis.aggregates.verdicts import last_instant, verdict_expr
 from analysis.dimensions import grouped, matches
 from analysis.objectives import Objective, Objectives
 from analysis.rollups.days import Day, rolled_days
@@ -21,7 +23,14 @@ from ingest.schema_rolled import OTHER
 from ingest.selection import Selection
 from ingest.store.database import Store
 
-CELLS = pl.Schema({"start_ns": pl.Int64(), "end_ns": pl.Int64(), **dict.fromkeys(COUNTS, pl.Int64())})
+CELLS = pl.Schema(
+    {
+        "start_ns": pl.Int64(),
+        "end_ns": pl.Int64(),
+        "sampling_rate": pl.Float64(),
+        **dict.fromkeys(COUNTS, pl.Int64()),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -39,7 +48,7 @@ class RolledVerdicts:
     settings: Settings
 
     def cells(self, item: Objective) -> pl.DataFrame:
-        """Hours of an objective (days under a filter), in order of time: start_ns, end_ns, COUNTS.
+        """Hours of an objective (days under a filter), in order of time: start_ns, end_ns, sampling_rate, COUNTS.
 
         A hole has null counts. An hour without requests has no cell: there is nothing to add.
         """
@@ -48,15 +57,16 @@ class RolledVerdicts:
         mine = self.rows.filter((pl.col("objective") == item.id) & pl.col("clause").is_null())
         mine = mine.filter(~pl.col("start_ns").is_in([day.start_ns for day in holes]))
         day_end = pl.col("start_ns").replace_strict(ends, default=None, return_dtype=pl.Int64)
-        told = mine.group_by("start_ns", "hour_ns").agg(pl.col(name).sum() for name in COUNTS)
+        told = mine.group_by("start_ns", "hour_ns", "sampling_rate").agg(pl.col(name).sum() for name in COUNTS)
         hour_end = pl.col("hour_ns") // HOUR_NS * HOUR_NS + HOUR_NS  # null for a whole day, and then ignored
         told = told.select(
             pl.coalesce("hour_ns", "start_ns").alias("start_ns"),
             pl.min_horizontal(hour_end, day_end).alias("end_ns"),
+            "sampling_rate",
             *COUNTS,
         )
         empty = pl.DataFrame([{"start_ns": day.start_ns, "end_ns": day.end_ns} for day in holes], schema=CELLS)
-        return pl.concat([told.cast(CELLS), empty]).sort("start_ns")
+        return pl.concat([told.cast(CELLS), empty]).sort("start_ns", "sampling_rate", nulls_last=True)
 
     def counts(self, item: Objective, day: Day) -> bool:
         """Whether a day was counted by the definition of today, for these filters."""
@@ -79,6 +89,23 @@ def rolled_verdicts(store: Store, selection: Selection, objectives: Objectives) 
     rows = store.read("rolled_verdicts", f"start_ns >= ? AND start_ns < ? AND {grain}", between)
     status = store.read("rolled_status", "start_ns >= ? AND start_ns < ?", between)
     return RolledVerdicts(days, rows.filter(matches(where)), unclear_days(status, asked), objectives.settings)
+
+
+def standing_cells(frame: pl.DataFrame, item: Objective, settings: Settings) -> pl.DataFrame:
+    """The same of measured rows that stand: one cell per hour and sampling rate, without holes."""
+    verdict = verdict_expr(item, settings, last_instant(frame)).alias("_verdict")
+    rows = frame.filter(matches(item.where)).with_columns(verdict)
+    hour = (pl.col("started_ns") // HOUR_NS * HOUR_NS).alias("start_ns")
+    counts = rows.group_by(hour, "sampling_rate").agg(
+        (pl.col("_verdict") == name).sum().cast(pl.Int64).alias(name) for name in COUNTS
+    )
+    return counts.with_columns((pl.col("start_ns") + HOUR_NS).alias("end_ns")).select(CELLS.names()).cast(CELLS)
+
+
+def attained(cells: pl.DataFrame) -> float | None:
+    """Share of good among the judged, each row by the number of requests that it stands for."""
+    good, bad = voted(cells)
+    return good / (good + bad) if good + bad else None
 
 
 def unclear_days(status: pl.DataFrame, asked: Sequence[str]) -> frozenset[int]:

@@ -65,7 +65,7 @@ def history(*spans: tuple[int, int, str]) -> pl.DataFrame:
         (MONDAY_NS + minute * 60 * NS_PER_S, verdict) for first, end, verdict in spans for minute in range(first, end)
     ]
     table = pl.DataFrame(rows, schema={"started_ns": pl.Int64, "_verdict": pl.String}, orient="row")
-    return table.with_columns(votes=pl.lit(1, pl.Int64))
+    return table.with_columns(votes=pl.lit(1, pl.Int64), sampling_rate=pl.lit(1.0))
 
 
 def test_burn_is_told_as_of_the_last_arrival() -> None:
@@ -104,7 +104,8 @@ def cells(*rows: tuple[int, int, int | None, int | None]) -> pl.DataFrame:
         {"start_ns": MONDAY_NS + at * ns, "end_ns": MONDAY_NS + (at + long) * ns, "good": good, "bad": bad}
         for at, long, good, bad in rows
     ]
-    return pl.DataFrame(told, schema=dict.fromkeys(("start_ns", "end_ns", "good", "bad"), pl.Int64()))
+    schema = dict.fromkeys(("start_ns", "end_ns", "good", "bad"), pl.Int64())
+    return pl.DataFrame(told, schema=schema).with_columns(sampling_rate=pl.lit(1.0))
 
 
 def test_requests_that_are_gone_count_where_their_whole_cell_lies_in_the_period() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
+
 from analysis.analyze import analyze
 from analysis.result import AnalysisResult
 from analysis.rollups.buckets import ERROR
@@ -22,9 +24,11 @@ def told(store: Store, selection: Selection = ALL, text: str = OBJECTIVES) -> An
     return analyze(store, selection, objectives=objectives(text), prices=PRICES, now=NOW)
 
 
-def test_counts_costs_and_attainment_are_exact_and_percentiles_within_their_bound() -> None:
+@pytest.mark.parametrize("rate", [1.0, 0.05])
+def test_counts_costs_and_attainment_are_exact_and_percentiles_within_their_bound(rate: float) -> None:
+    rows = [row | {"sampling_rate": rate if number % 3 else 1.0} for number, row in enumerate(some_rows(1500))]
     with Store.open() as store:
-        filled(store, some_rows(1500))
+        filled(store, rows)
         before = told(store)
         drop(store, BEFORE)
         after = told(store)
@@ -54,8 +58,9 @@ def test_counts_costs_and_attainment_are_exact_and_percentiles_within_their_boun
 
 
 def test_the_budget_of_a_period_longer_than_the_retention_is_the_same() -> None:
+    rows = [row | {"sampling_rate": 0.1 if number % 3 else 1.0} for number, row in enumerate(some_rows(900))]
     with Store.open() as store:
-        filled(store, some_rows(900))
+        filled(store, rows)
         before = told(store).objectives[0]
         drop(store, BEFORE)
         after = told(store).objectives[0]
@@ -82,7 +87,8 @@ def test_a_changed_definition_is_not_added_to_what_was_counted_by_another() -> N
 
 def test_the_trend_over_weeks_reads_roll_ups_and_rows_together() -> None:
     week = week_selection("2026-W11", "Europe/Berlin")
-    rows = [*some_rows(1500), request(9999, at_s=8 * 86_400, ttft_ms=100, tpot_ms=9, model="large")]
+    sampled = [row | {"sampling_rate": 0.1 if number % 3 else 1.0} for number, row in enumerate(some_rows(1500))]
+    rows = [*sampled, request(9999, at_s=8 * 86_400, ttft_ms=100, tpot_ms=9, model="large")]
     with Store.open() as store:
         filled(store, rows)
         before = told(store, week).objectives
