@@ -1,0 +1,110 @@
+"""OTLP JSON files of any size: every span accounted for, memory that does not grow with the file.
+
+Run with: pytest tests/benchmarks/test_otlp_scale.py -m benchmark -s   (1.4 GB against 4.3 GB)
+          pytest tests/benchmarks/test_otlp_scale.py -m long -s        (10 GB in one file; 12 GB of disk)
+TAILWISE_BENCH_REQUESTS makes the parts smaller than 200,000 requests; memory is flat from one part of that size on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.support.shared import shared
+
+REQUESTS = int(os.environ.get("TAILWISE_BENCH_REQUESTS", "200000"))  # of one part: 1.04 million spans, 1.44 GB
+MOST_GROWTH = 1.3
+MOST_MB = 3000
+LOAD = """
+import json, resource, sys, time
+from pathlib import Path
+from ingest.load import LoadOptions, load
+from ingest.store.database import Store
+begin = time.monotonic()
+with Store.open(Path(sys.argv[2])) as store:
+    receipt = load(Path(sys.argv[1]), store, LoadOptions(attributes="mapped"))
+    wall_s = time.monotonic() - begin
+    with store.cursor() as cursor:
+        stored = cursor.execute("SELECT (SELECT count(*) FROM spans), (SELECT count(*) FROM requests)").fetchall()[0]
+usage = resource.getrusage(resource.RUSAGE_SELF)
+counts = [receipt.read, receipt.accepted, receipt.duplicate, receipt.rejected]
+cpu_s = usage.ru_utime + usage.ru_stime
+print(json.dumps([*counts, *stored, wall_s, cpu_s, usage.ru_maxrss / 1000]))
+"""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Counts of the receipt, rows in the store, and what the process took."""
+
+    read: int
+    accepted: int
+    duplicate: int
+    rejected: int
+    spans: int
+    requests: int
+    wall_s: float
+    cpu_s: float
+    peak_mb: float
+
+
+def joined(folder: Path, parts: int) -> tuple[Path, int]:
+    """One file of the generator's outputs of as many seeds, and the number of its spans."""
+    path, part, n_spans = folder / f"{parts}.otlp.jsonl", folder / "part.jsonl", 0
+    for seed in range(1, parts + 1):
+        command = [str(shared("tools/gen_traces.py")), "--format", "otlp-json", "--requests", str(REQUESTS)]
+        seeded = [sys.executable, *command, "--seed", str(seed), "--out", str(part)]
+        said = subprocess.run(seeded, check=True, capture_output=True, text=True).stderr
+        n_spans += int(json.loads(said.strip().splitlines()[-1])["spans"])
+        with path.open("ab") as out:
+            subprocess.run(["cat", str(part)], check=True, stdout=out)
+        part.unlink()
+    return path, n_spans
+
+
+def loaded(path: Path) -> Loaded:
+    """What a load of the file by a process of its own gives; file and store are gone after it."""
+    store = path.with_suffix(".duckdb")
+    try:
+        said = subprocess.run(
+            [sys.executable, "-c", LOAD, str(path), str(store)], check=True, capture_output=True, text=True
+        )
+    finally:
+        path.unlink()
+        store.unlink(missing_ok=True)
+    result = Loaded(*json.loads(said.stdout))
+    print(f"\n{result}")
+    return result
+
+
+def check(told: Loaded, n_spans: int, parts: int) -> None:
+    """Every span that was written is a row, every trace a request."""
+    assert (told.read, told.accepted, told.duplicate, told.rejected) == (n_spans, n_spans, 0, 0)
+    assert (told.spans, told.requests) == (n_spans, parts * REQUESTS)
+
+
+@pytest.mark.benchmark
+@pytest.mark.timeout(3600)
+def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+    peaks = []
+    for parts in (1, 3):
+        path, n_spans = joined(tmp_path, parts)
+        told = loaded(path)
+        check(told, n_spans, parts)
+        peaks.append(told.peak_mb)
+    assert peaks[1] <= MOST_GROWTH * peaks[0]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(7200)
+def test_ten_gigabytes_in_one_file(tmp_path: Path) -> None:
+    path, n_spans = joined(tmp_path, 7)
+    told = loaded(path)
+    check(told, n_spans, 7)
+    assert told.peak_mb <= MOST_MB
