@@ -22,6 +22,7 @@ from analysis.aggregates.cost import costs
 from analysis.aggregates.cost_change import cost_steps
 from analysis.aggregates.device_limits import mfu, roofline_lines
 from analysis.aggregates.distribution import distributions
+from analysis.aggregates.fluidity import with_fluidity
 from analysis.aggregates.goodput import goodput
 from analysis.aggregates.load import load
 from analysis.aggregates.quality import MAX_REJECTS, data_quality, grade_of
@@ -52,14 +53,13 @@ from analysis.rollups.days import Day, rolled_days
 from analysis.rollups.figures import rolled_figures
 from analysis.rollups.verdicts import rolled_verdicts
 from analysis.rules.catalog import Catalog, built_in
-from ingest.schema import NS_PER_S, REQUESTS
+from ingest.schema import LONG, NS_PER_S, REQUESTS
 from ingest.selection import DERIVED_DIMENSIONS, Selection, to_iso
 from ingest.store.database import Store
 
 MOST_COST_ROWS = 10_000  # of a table in the result: 3 MB of JSON; the command costs has them all
 UPLOADS_WITH_REJECTS = 20  # of which the first rejected rows are shown
 WORKED_OUT = "worked out from its requests"  # earlier findings without a stored report
-NOT_READ = ("attributes",)  # long texts that no figure needs
 
 
 @dataclass(frozen=True)
@@ -229,13 +229,14 @@ def measured(
     store: Store, selection: Selection, objectives: Objectives, prices: PriceBook, fleet: Fleet | None
 ) -> Measured:
     """The requests of a selection with all their figures, filtered by derived dimensions too."""
-    requests = store.requests(selection, [column.name for column in REQUESTS if column.name not in NOT_READ])
+    requests = store.requests(selection, [column.name for column in REQUESTS if column.name not in LONG])
     ledger = keep_ledger(requests, store.calls(selection), prices)
     frame = measure(ledger.requests, objectives.settings)
     derived = grouped(pair for pair in selection.where if pair[0] in DERIVED_DIMENSIONS)
     if derived:
         frame = frame.filter(matches(derived))
     frame = with_good(frame, objectives, last_instant(frame))
+    frame = with_fluidity(frame, store.token_gaps(selection), good_objectives(objectives))
     stored = store.replica_hours(selection)
     hours = fleet_hours(stored, selection, fleet, frame)
     span = span_of(frame, selection.start_ns, selection.end_ns)

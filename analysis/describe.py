@@ -11,6 +11,7 @@ from importlib import metadata
 import polars as pl
 
 from analysis.aggregates.exact import exact_sum
+from analysis.aggregates.fluidity import FLUIDITY_INDEX
 from analysis.aggregates.quality import Rule, rules
 from analysis.aggregates.windows import Span
 from analysis.dimensions import grouped
@@ -136,7 +137,7 @@ def definitions() -> list[Definition]:
     columns = {column.name: column.says for column in REQUESTS} | _DERIVED
     dimensions = [Definition(name, "dimension", name.replace("_", " "), "", columns[name], "") for name in DIMENSIONS]
     checks = [Definition(rule.id, "check", rule.title, "ratio", f"{rule.says} {_grades(rule)}", "") for rule in rules()]
-    return [*metrics, *stages, *dimensions, *checks]
+    return [*metrics, FLUIDITY_INDEX, *stages, *dimensions, *checks]
 
 
 def _grades(rule: Rule) -> str:

@@ -317,6 +317,20 @@ class TimePoint:
 
 
 @dataclass(frozen=True)
+class Fluidity:
+    """Token deadlines kept, of the requests with status ok whose source lists the times of their tokens."""
+
+    n: int  # requests that have an index
+    fluid: int  # of them, those with an index of at least `least`
+    least: float
+    share: float | None  # fluid / n, each row by its votes
+    interval: Interval | None
+    mean_index: float | None
+    by_chunk: int  # of n: told by chunks of which one is not one token, so a deadline is that of a chunk
+    limits: list[str]  # ids of the objectives whose limits on ttft and tpot set the deadlines
+
+
+@dataclass(frozen=True)
 class Goodput:
     objective: str | None  # the joint objectives that define good, or the ones that limit a request where none is joint
     requests_per_second: float | None
@@ -334,6 +348,7 @@ class Goodput:
     good_requests_per_replica_hour: float | None = None
     unknown: int = 0  # valid requests of which it cannot be said; they are in `valid` and not in `ratio`
     waterfalls: list[Waterfall] = field(default_factory=list)  # one per joint objective, where there are several
+    fluidity: Fluidity | None = None  # None where no source lists the times of tokens
 
 
 @dataclass(frozen=True)

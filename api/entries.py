@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import difflib
 
+from analysis.aggregates.fluidity import FLUIDITY_INDEX
 from analysis.explain import explain_objective
 from analysis.metrics.catalog import METRICS
 from analysis.metrics.metric import Metric
 from analysis.objectives import Objectives
+from analysis.result import Definition
 from analysis.rules.catalog import Catalog
 from analysis.rules.explain import explain as explain_rule
 from api.words import entry_lines, prose_lines
@@ -31,6 +33,7 @@ def explain(entry_id: str, objectives: Objectives, catalog: Catalog) -> list[str
     if told := explain_rule(entry_id, catalog):
         return prose_lines(told)
     entries = {item.id: _metric(item) for item in METRICS} | {item.name: _format(item) for item in FORMATS}
+    entries[FLUIDITY_INDEX.id] = _definition(FLUIDITY_INDEX)
     if entry_id not in entries:
         known = [
             *entries,
@@ -52,6 +55,10 @@ def _metric(metric: Metric) -> tuple[str, dict[str, str]]:
         "needs": ", ".join(metric.needs),
         "source": metric.source,
     }
+
+
+def _definition(item: Definition) -> tuple[str, dict[str, str]]:
+    return f"{item.id}: {item.title}", {"means": item.says, "unit": item.unit, "source": item.source}
 
 
 def _format(item: Format) -> tuple[str, dict[str, str]]:

@@ -33,6 +33,7 @@ _NOT_STATED = {
     "n_call_rows",
     "generation_basis",
     "itl_basis",
+    "token_gaps_ns",
     "sampling_rate",
 }
 PSEUDO_FIELDS = ("first_output", "tpot", "status", "retries")

@@ -30,7 +30,9 @@ _REQUEST_COLUMNS = {column.name: column for column in REQUESTS}
 _CALL_COLUMNS = {column.name: column for column in CALLS}
 _TOKENS = tuple(name for name in _REQUEST_COLUMNS if name.endswith("_tokens"))
 _DURATIONS = tuple(
-    column.name for column in REQUESTS if column.unit == "ns" and column.name not in ("started_ns", "ended_ns")
+    column.name
+    for column in REQUESTS
+    if column.unit == "ns" and column.kind == "int" and column.name not in ("started_ns", "ended_ns")
 )
 
 
@@ -89,7 +91,8 @@ class Normalizer:
         identity = row.get("request_id") or row.get("trace_id")
         if identity is not None:
             return f"{self.stamp.source}:{identity}@{row.get('started_ns', '')}"
-        text = json.dumps(row, sort_keys=True, ensure_ascii=False, default=str)
+        told = {name: value for name, value in row.items() if name != "token_gaps_ns"}  # its times are in it already
+        text = json.dumps(told, sort_keys=True, ensure_ascii=False, default=str)
         key = f"{self.stamp.source}#{hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()}"
         self.seen[key] = self.seen.get(key, 0) + 1
         return key if self.seen[key] == 1 else f"{key}*{self.seen[key]}"
@@ -97,7 +100,7 @@ class Normalizer:
 
 def _typed(column: Column, value: object) -> Any:
     """The value in the column's dtype; what is none (NaN, a container) is null."""
-    if value is None or column.kind in ("text", "texts"):
+    if value is None or column.kind in ("text", "texts", "ints"):
         return list(value) if isinstance(value, tuple) else value
     if column.kind == "json":
         return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
@@ -165,7 +168,17 @@ def _frame(rows: Sequence[Mapping[str, Any]], columns: tuple[Column, ...]) -> pl
     """A frame of the columns that any row has, in the order of the table."""
     present = {name for row in rows for name in row}
     schema = {name: dtype for name, dtype in polars_schema(columns).items() if name in present}
-    return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)
+    kinds = {column.name: column.kind for column in columns}
+    lists = [name for name in schema if kinds[name] == "ints"]
+    plain = {name: dtype for name, dtype in schema.items() if name not in lists}
+    frame = pl.DataFrame([{name: row.get(name) for name in plain} for row in rows], schema=plain)
+    return frame.with_columns(_lists(name, rows) for name in lists).select(list(schema)) if lists else frame
+
+
+def _lists(name: str, rows: Sequence[Mapping[str, Any]]) -> pl.Series:
+    """A column of lists of integers."""
+    told = (row.get(name) for row in rows)
+    return pl.Series(name, [None if one is None else pl.Series(one) for one in told], pl.List(pl.Int64()))
 
 
 def _head(raw: RawRequest) -> str:

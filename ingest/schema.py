@@ -6,7 +6,8 @@ Null is "not known"; 0 is "measured, and zero". Instants and durations are integ
 History of SCHEMA_VERSION:
     1  first layout
     2  table repeats: rows that an upload told though another upload's stand
-    3  tables rolled_*: what is kept of days whose raw rows were dropped (schema_rolled); uploads.n_rolled
+    3  tables rolled_*: what is kept of days whose raw rows were dropped (schema_rolled); uploads.n_rolled;
+       requests.token_gaps_ns
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import polars as pl
 SCHEMA_VERSION = 3
 NS_PER_S = 1_000_000_000
 
-Kind = Literal["text", "int", "float", "bool", "money", "sum", "json", "texts"]
+Kind = Literal["text", "int", "float", "bool", "money", "sum", "json", "texts", "ints"]
 
 SQL_TYPES: dict[str, str] = {
     "text": "VARCHAR",
@@ -30,6 +31,7 @@ SQL_TYPES: dict[str, str] = {
     "sum": "DECIMAL(38,12)",
     "json": "VARCHAR",
     "texts": "VARCHAR[]",
+    "ints": "BIGINT[]",
 }
 
 POLARS_TYPES: dict[str, pl.DataType] = {
@@ -41,6 +43,7 @@ POLARS_TYPES: dict[str, pl.DataType] = {
     "sum": pl.Int128(),  # pico-USD of many rows, which may be more than 63 bits hold
     "json": pl.String(),
     "texts": pl.List(pl.String()),
+    "ints": pl.List(pl.Int64()),
 }
 
 
@@ -155,6 +158,9 @@ REQUESTS: tuple[Column, ...] = (
     Column("generation_basis", "text", "engine, last_token or response_end: how generation_ns was measured"),
     Column("itl_max_ns", "int", "longest gap between two tokens or chunks", "ns"),
     Column("itl_basis", "text", "token or chunk: what itl_max_ns is a gap between"),
+    Column(
+        "token_gaps_ns", "ints", "all of these gaps in order, the first from the first token; null where not told", "ns"
+    ),
     *(Column(f"{stage}_ns", "int", f"time in stage {stage}; null where it was not measured", "ns") for stage in STAGES),
     # tokens
     Column("input_tokens", "int", "all of the prompt, cached parts included, summed over calls", "tokens"),
@@ -203,6 +209,8 @@ REQUESTS: tuple[Column, ...] = (
     Column("flags", "texts", "what a reader should notice: ttft_missing, clock_skew, timing_invalid, ..."),
     Column("attributes", "json", "attributes that no column holds, without prompts, answers and credentials"),
 )
+
+LONG: tuple[str, ...] = ("attributes", "token_gaps_ns")  # of requests: read only where they are needed
 
 CALLS: tuple[Column, ...] = (
     Column("request_key", "text", "request the call belongs to", required=True),

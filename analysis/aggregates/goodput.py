@@ -13,6 +13,7 @@ import polars as pl
 from analysis.aggregates.columns import narrow
 from analysis.aggregates.exact import exact_sum
 from analysis.aggregates.figures import OK
+from analysis.aggregates.fluidity import COLUMNS, fluidity
 from analysis.aggregates.statistics import wilson
 from analysis.aggregates.verdicts import BAD, EXCLUDED, GOOD, UNKNOWN, clause_flags, good_column
 from analysis.aggregates.weighted import effective
@@ -88,6 +89,7 @@ def goodput(
         waterfalls=_one_each(frame, defining),
         series=series(own, span),
         good_requests_per_replica_hour=_per_replica_hour(good_requests, hours),
+        fluidity=fluidity(frame, defining),
         note=None if defining else "No objective judges single requests: good means that a request did not fail.",
     )
 
@@ -169,7 +171,7 @@ def _told(frame: pl.DataFrame, defining: tuple[Objective, ...]) -> pl.DataFrame:
     """The columns that goodput reads."""
     reads = [*(_breaks(metric, defining) for metric in _metrics(defining)), *(matches(item.where) for item in defining)]
     each = [good_column(item) for item in defining]
-    beside = ("good_verdict", "status_class", "started_ns", "weight", "votes", "output_tokens", "cost_pico")
+    beside = ("good_verdict", "status_class", "started_ns", "weight", "votes", "output_tokens", "cost_pico", *COLUMNS)
     return narrow(frame, *beside, *each, *reads)
 
 

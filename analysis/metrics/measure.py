@@ -71,8 +71,8 @@ def measure(requests: pl.DataFrame, settings: Settings | None = None) -> pl.Data
 
 
 def with_columns_of_schema(requests: pl.DataFrame) -> pl.DataFrame:
-    """The frame with every column of `requests`, and `cost_pico`; what was missing is null."""
-    missing = [column for column in schema.REQUESTS if column.name not in requests.columns]
+    """The frame with every column of `requests` but lists, and `cost_pico`; what was missing is null."""
+    missing = [c for c in schema.REQUESTS if c.name not in requests.columns and c.kind != "ints"]
     extra = [pl.lit(None, column.dtype).alias(column.name) for column in missing]
     if "cost_pico" not in requests.columns:
         extra.append(pl.lit(None, pl.Int64()).alias("cost_pico"))

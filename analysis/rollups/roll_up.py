@@ -30,7 +30,7 @@ from analysis.objectives import Objective, Objectives
 from analysis.pricebook import Price, PriceBook
 from analysis.rollups.buckets import bucket_of
 from analysis.settings import Settings
-from ingest.schema import REQUESTS
+from ingest.schema import LONG, REQUESTS
 from ingest.schema_rolled import CHARGE_AMOUNTS, CHARGE_COUNTS, OTHER, ROLLED_DAYS
 from ingest.selection import Selection
 from ingest.store.database import Store
@@ -61,7 +61,7 @@ def roll_up(
     """
     added: Frames = {}
     for part in _parts(store, piece, most):
-        rows = store.requests(part, [column.name for column in REQUESTS if column.name != "attributes"])
+        rows = store.requests(part, [column.name for column in REQUESTS if column.name not in LONG])
         if rows.is_empty():
             continue
         ledger = keep_ledger(rows, store.calls(part), prices)

@@ -15,7 +15,7 @@ from typing import Any
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, Refusal, RowReader, Source
 from ingest.formats.json_rows import json_rows, reject
-from ingest.formats.request_rows import FROM_SEND, Times, checked, extra, longest_gap, timed
+from ingest.formats.request_rows import FROM_SEND, Times, checked, extra, gap_columns, timed
 
 MEASURED_PHASE = "profiling"
 _UNITS: Mapping[str, v.Unit] = {"ns": "ns", "us": "us", "ms": "ms", "s": "s", "sec": "s", "nanoseconds": "ns"}
@@ -64,7 +64,7 @@ def _columns(metadata: Mapping[str, Any], metrics: Mapping[str, Any], error: obj
     unit = _UNITS.get(v.text(v.at(metrics, "inter_chunk_latency", "unit")) or "ms", "ms")
     return (
         timed(times, status)
-        | longest_gap((v.duration_ns(gap, unit) for gap in gaps) if isinstance(gaps, list) else (), "chunk")
+        | gap_columns((v.duration_ns(gap, unit) for gap in gaps) if isinstance(gaps, list) else (), "chunk")
         | {
             "request_id": v.text(metadata.get("x_request_id")),
             "session": v.first(v.text(metadata.get("x_correlation_id")), v.text(metadata.get("conversation_id"))),

@@ -20,7 +20,7 @@ from ingest.formats import relative
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawNote, RawReject, RawRow, RowReader, Source
 from ingest.formats.json_rows import Row, json_rows, reject
-from ingest.formats.request_rows import FROM_SEND, Times, checked, extra, longest_gap, timed
+from ingest.formats.request_rows import FROM_SEND, Times, checked, extra, gap_columns, timed
 from ingest.selection import to_ns, zone_of
 
 ARRAYS = ("input_lens", "output_lens", "ttfts", "itls", "errors", "start_times", "latencies")
@@ -115,7 +115,7 @@ def _columns(one: Mapping[str, Any], started: int | None) -> dict[str, Any]:
     )
     return (
         timed(times, status)
-        | longest_gap(gaps, "chunk")
+        | gap_columns(gaps, "chunk")
         | {
             "vantage": "client",
             "status_class": status,

@@ -14,7 +14,7 @@ from typing import Any
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
 from ingest.formats.json_rows import json_rows
-from ingest.formats.request_rows import FROM_SEND, Times, checked, longest_gap, timed
+from ingest.formats.request_rows import FROM_SEND, Times, checked, gap_columns, timed
 
 
 def sniff(head: Head) -> float:
@@ -53,7 +53,7 @@ def _columns(request: Mapping[str, Any]) -> dict[str, Any]:
         streaming=is_streamed if ends else None,
     )
     gaps = [after - before for before, after in pairwise(ends)]
-    return timed(times, status) | longest_gap(gaps, "chunk") | {"vantage": "client", "status_class": status}
+    return timed(times, status) | gap_columns(gaps, "chunk") | {"vantage": "client", "status_class": status}
 
 
 FORMAT = Format(

@@ -16,7 +16,7 @@ from ingest.formats import relative
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, Refusal, RowReader, Source
 from ingest.formats.json_rows import json_rows
-from ingest.formats.request_rows import FROM_SEND, Times, checked, longest_gap, timed, usage, with_cached
+from ingest.formats.request_rows import FROM_SEND, Times, checked, gap_columns, timed, usage, with_cached
 
 
 def sniff(head: Head) -> float:
@@ -68,7 +68,7 @@ def _columns(row: Mapping[str, Any], source: Source, first_start: int | None) ->
     basis = "chunk" if answer.get("chunk_times") else "token"
     return (
         columns
-        | longest_gap((after - before for before, after in pairwise(arrivals)), basis)
+        | gap_columns((after - before for before, after in pairwise(arrivals)), basis)
         | tokens
         | {
             "flags": [*columns["flags"], *tokens["flags"]],

@@ -7,6 +7,7 @@ schema.REQUESTS, or RawReject. Source: metrics page, sections 1-3; format page, 
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -150,10 +151,16 @@ def _generation(times: Times, measured: Mapping[str, int], e2e: int | None, ttft
     return {"generation_ns": last - ttft, "generation_basis": basis}
 
 
-def longest_gap(gaps: Iterable[int | None], basis: str) -> dict[str, object]:
-    """Columns of the longest gap between two chunks or tokens."""
-    known = [gap for gap in gaps if gap is not None and gap >= 0]
-    return {"itl_max_ns": max(known), "itl_basis": basis} if known else {}
+def gap_columns(gaps: Iterable[int | None], basis: str) -> dict[str, object]:
+    """Columns of the longest gap between two chunks or tokens, and of all of them if each is known."""
+    told = list(gaps)
+    known = [gap for gap in told if gap is not None and gap >= 0]
+    if not known:
+        return {}
+    columns: dict[str, object] = {"itl_max_ns": max(known), "itl_basis": basis}
+    if len(known) == len(told) and max(known) <= DAY_NS:  # a longer one is refused with its row
+        columns["token_gaps_ns"] = array("q", known)
+    return columns
 
 
 def extra(**attributes: object) -> str | None:
@@ -190,7 +197,7 @@ def _replayed(columns: Mapping[str, object]) -> dict[str, object]:
     made = {name: 0 for name in TOKEN_COLUMNS if columns.get(name) is not None}
     beside = v.mapping(columns.get("attributes"))
     stored = {f"stored_{name}": columns[name] for name in ("input_tokens", "output_tokens") if name in made}
-    unmade = {"generation_ns": None, "generation_basis": None, "source_cost_usd": None}
+    unmade = dict.fromkeys(("generation_ns", "generation_basis", "token_gaps_ns", "source_cost_usd"))
     return {**columns, **made, **unmade, "attributes": extra(**beside, **stored)}
 
 

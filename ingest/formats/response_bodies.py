@@ -17,7 +17,7 @@ from typing import Any
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
 from ingest.formats.json_rows import Row, json_rows, reject
-from ingest.formats.request_rows import Times, checked, longest_gap, timed, usage, with_cached
+from ingest.formats.request_rows import Times, checked, gap_columns, timed, usage, with_cached
 
 CONSTANT_IDS = ("stub",)
 MARKS = ("usage.queue_time", "x_groq", "time_info", "eval_duration", "timings.prompt_ms", "metrics.queue_time_ms")
@@ -132,7 +132,7 @@ def _ollama(body: Mapping[str, Any], wrapper: Mapping[str, Any]) -> Told | None:
     )
     arrivals = [v.instant_ns(moment) for moment in v.listing(wrapper.get("chunk_created_at"))]
     gaps = [after - before for before, after in pairwise(arrivals) if before is not None and after is not None]
-    return times, longest_gap(gaps, "chunk") | {
+    return times, gap_columns(gaps, "chunk") | {
         "input_tokens": v.integer(body.get("prompt_eval_count")),
         "output_tokens": tokens_out,
         "flags": [],

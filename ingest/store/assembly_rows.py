@@ -189,6 +189,7 @@ _ATTRIBUTES = """CASE WHEN called.attributes IS NULL OR called.r = root.r THEN s
         ELSE rtrim(spans.attributes, '}') || ',' || ltrim(called.attributes, '{') END"""
 _ROW_COLUMNS = frozenset(column.name for column in REQUESTS) - {
     *("ttfa_ns", "cache_write_1h_tokens", "image_input_tokens", "cold_start_ns", "response_cached", "quality"),
+    "token_gaps_ns",
 }
 
 

@@ -39,9 +39,13 @@ TABLES: dict[str, tuple[Column, ...]] = {
     **ROLLED,
 }
 DETAIL_END = "\x1f"  # between the detail of a reject and its head, in the column `head`
-ADDED: tuple[tuple[str, str], ...] = (("uploads", "n_rolled"),)  # columns that older stores lack
+ADDED: tuple[tuple[str, str], ...] = (
+    ("uploads", "n_rolled"),
+    ("requests", "token_gaps_ns"),
+)  # columns that older stores lack
 PICO = 1_000_000_000_000  # pico-USD per USD: money leaves the store as an integer
 PICO_DIGITS = 12
+ROWS_OF_LISTS = 10_000  # read at once: lists of 1,000 gaps are 80 MB
 
 
 class ArrowFrame:
@@ -210,6 +214,20 @@ class Store:
         with self.cursor() as cursor:
             found = cursor.execute(sql, list(parameters)).fetchone() or ()
         return [c.name for c, n in zip(wanted, found, strict=True) if n] or [wanted[0].name]
+
+    def token_gaps(self, selection: Selection) -> Iterator[pl.DataFrame]:
+        """Lists of gaps between tokens: request_key and token_gaps_ns of the requests that have one, some rows at a time."""
+        where, parameters = selection_sql(selection)
+        told = f"token_gaps_ns IS NOT NULL{' AND ' + where if where else ''}"
+        with self.cursor() as cursor:
+            sql = f"SELECT min(rowid), max(rowid) FROM requests WHERE {told}"
+            first, last = cursor.execute(sql, parameters).fetchone() or (None, None)
+        if first is None or last is None:
+            return
+        columns = ("request_key", "token_gaps_ns")
+        for start in range(first, last + 1, ROWS_OF_LISTS):
+            part = [*parameters, start, start + ROWS_OF_LISTS]
+            yield self.read("requests", f"{told} AND rowid >= ? AND rowid < ?", part, "rowid", columns)
 
     def calls(self, selection: Selection, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """Rows of table calls for requests of a selection, ordered by request and index."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from ingest.schema import REQUESTS
 from ingest.schema_rolled import ROLLED
 from ingest.selection import Selection
 from ingest.store.database import Store, selection_sql
@@ -32,6 +33,8 @@ SPAN_COLUMNS = (
     "event_error",
     "attributes",
 )
+
+PAGE_COLUMNS = tuple(c.name for c in REQUESTS if c.kind != "ints")  # long lists stand with the single request
 
 
 def upload(store: Store, upload_id: str) -> dict[str, Any] | None:
@@ -104,7 +107,7 @@ def requests_page(store: Store, selection: Selection, after: tuple[int | None, s
         clauses.append("started_ns IS NULL AND request_key > ?")
         parameters.append(after[1])
     order = f"started_ns NULLS LAST, request_key LIMIT {int(limit)}"
-    return store.read("requests", " AND ".join(clauses), parameters, order)
+    return store.read("requests", " AND ".join(clauses), parameters, order, PAGE_COLUMNS)
 
 
 def counts(store: Store) -> dict[str, int]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 ROWS = "rows"  # of column `told` of repeats: the row itself, behind its key
+LISTS = ("texts", "ints")  # kinds of columns that hold lists
 _END = "chr(31)"  # between key and row
 _KINDS = {column.name: column.kind for column in REQUESTS}
 KEY = f"split_part(row_key, {_END}, 1)"
@@ -24,7 +25,7 @@ KEY = f"split_part(row_key, {_END}, 1)"
 
 def _as_text(names: Sequence[str]) -> str:
     """SQL of key and row as one text."""
-    told = {name: f'to_json("{name}")' if _KINDS[name] == "texts" else f'"{name}"' for name in names}
+    told = {name: f'to_json("{name}")' if _KINDS[name] in LISTS else f'"{name}"' for name in names}
     values = ", ".join(f'"{name}" := CAST({value} AS VARCHAR)' for name, value in told.items())
     return f"request_key || {_END} || CAST(to_json(struct_pack({values})) AS VARCHAR)"
 
@@ -72,7 +73,7 @@ def _from_text(name: str) -> str:
     if name == "upload_id":
         return "upload_id"  # it may have passed to another upload
     value = f"json_extract_string(told, '$.\"{name}\"')"
-    value = f"CAST({value} AS JSON)" if _KINDS[name] == "texts" else value
+    value = f"CAST({value} AS JSON)" if _KINDS[name] in LISTS else value
     return f'CAST({value} AS {SQL_TYPES[_KINDS[name]]}) AS "{name}"'
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import date
 from itertools import pairwise
 
-from analysis.result import AnalysisResult, Goodput, TimePoint, Waterfall, WaterfallStep
+from analysis.result import AnalysisResult, Fluidity, Goodput, TimePoint, Waterfall, WaterfallStep
 from reports import text as words
 from reports.charts import theme
 from reports.charts.data import Line, Lines, Losses
@@ -47,6 +47,8 @@ def goodput_part(result: AnalysisResult, text: Text) -> Part:
         )
     if good.note:
         lead = f"{lead} {good.note}"
+    if good.fluidity is not None:
+        lead += " " + _fluidity(good.fluidity, text)
     title_of = text.say("From offered to good")
     if good.waterfalls:
         blocks: list[Block] = [_losses(_named(one, title_of), one, text) for one in good.waterfalls]
@@ -56,6 +58,20 @@ def goodput_part(result: AnalysisResult, text: Text) -> Part:
     if len(good.series) > 1:
         blocks.append(_over_time(good, result, text))
     return Part("p8", title, title, lead, tuple(blocks))
+
+
+def _fluidity(told: Fluidity, text: Text) -> str:
+    says = text.say(
+        "Of {n} requests with times of tokens, {share} kept at least {least} of their token deadlines (fluidity index, mean {mean}; limits of {objectives}).",
+        n=words.count(told.n),
+        share=words.share(told.share),
+        least=words.share(told.least),
+        mean=words.number(told.mean_index),
+        objectives=", ".join(told.limits),
+    )
+    if told.by_chunk:
+        says += " " + text.say("For {n} of them a deadline is that of a chunk.", n=words.count(told.by_chunk))
+    return says
 
 
 def _not_judged(good: Goodput) -> bool:

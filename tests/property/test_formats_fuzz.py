@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from array import array
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ PYTHON_TYPES: dict[str, Any] = {
     "money": int,
     "json": str,
     "texts": list,
+    "ints": array,
 }
 
 
@@ -45,6 +47,8 @@ def check_value(column: Column, value: object) -> None:
         assert abs(value) < 2**63, (column.name, value)
     if isinstance(value, str):
         value.encode("utf-8")
+    if column.kind == "ints":
+        assert all(0 <= gap <= 86_400 * 10**9 for gap in value)
     if column.kind == "json":
         assert isinstance(json.loads(str(value)), dict)
 
@@ -76,7 +80,12 @@ def check_request(row: RawRequest) -> None:
             check_value(next(column for column in CALLS if column.name == name), value)
     values = row.values
     assert values["status_class"] in STATUS_CLASSES
-    others = ("generation_ns", "started_ns", "ended_ns")  # instants before 1970 are refused behind the readers
+    others = (
+        "generation_ns",
+        "started_ns",
+        "ended_ns",
+        "token_gaps_ns",
+    )  # instants before 1970 are refused behind the readers
     durations = {name: value for name, value in values.items() if name.endswith("_ns") and name not in others}
     assert all(isinstance(value, int) and value >= 0 for value in durations.values() if not isinstance(value, str)), row
     stages = sum(int(str(value)) for name, value in values.items() if columns[name].says.startswith("time in stage"))

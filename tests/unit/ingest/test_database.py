@@ -17,6 +17,7 @@ from ingest import schema
 from ingest.errors import SchemaMismatch, StoreHeld, StoreTooNew, UnreadableInput
 from ingest.selection import Selection
 from ingest.store.database import Store, StoreSettings
+from tests.support.builders import frame, request
 
 
 def rows(*given: dict[str, Any]) -> pl.DataFrame:
@@ -159,6 +160,18 @@ def test_a_store_of_the_first_schema_gets_the_table_of_repeats(tmp_path: Path) -
         connection.execute("UPDATE schema_version SET version = 1")
     with Store.open(tmp_path / "s.duckdb") as store:
         assert store.read("repeats").is_empty()
+
+
+def test_a_store_of_the_second_schema_gets_the_lists_of_gaps_and_keeps_its_rows(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s.duckdb") as store:
+        store.append("requests", frame([request(1)]).drop("token_gaps_ns"))
+    with duckdb.connect(str(tmp_path / "s.duckdb")) as connection:
+        connection.execute("ALTER TABLE requests DROP COLUMN token_gaps_ns")
+        connection.execute("UPDATE schema_version SET version = 2")
+    with Store.open(tmp_path / "s.duckdb") as store:
+        store.append("requests", frame([request(2, token_gaps_ns=[2**40, 0])]))
+        told = store.read("requests", order="request_key").get_column("token_gaps_ns")
+        assert told.to_list() == [None, [2**40, 0]]
 
 
 def test_sql_reads_files_of_the_given_folders_alone(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 from tests.support.readers import DATA, refusal, rejects, requests, told_format
 
 
@@ -24,6 +26,7 @@ def test_latencies_carry_their_unit_and_warm_up_is_no_request() -> None:
             "flags": ["ttft_split"],
             "itl_max_ns": 100000000,
             "itl_basis": "chunk",
+            "token_gaps_ns": array("q", [90_250_000, 100_000_000, 95_500_000]),
             "request_id": "q-1",
             "session": "c-1",
             "vantage": "client",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 import pytest
 
 from ingest.errors import UnusableFormat
@@ -26,6 +28,7 @@ def test_starts_are_counted_from_the_end_of_the_run() -> None:
             "flags": ["ttft_split", "approximate_time"],
             "itl_max_ns": 30000000,
             "itl_basis": "chunk",
+            "token_gaps_ns": array("q", [20_000_000, 30_000_000, 10_000_000]),
             "vantage": "client",
             "status_class": "ok",
             "input_tokens": 100,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 from tests.support.readers import DATA, rejects, requests, told_format
 
 
@@ -21,6 +23,7 @@ def test_a_single_response_was_not_streamed() -> None:
             "flags": ["ttft_split"],
             "itl_max_ns": 150000000,
             "itl_basis": "chunk",
+            "token_gaps_ns": array("q", [100_000_000, 150_000_000]),
             "vantage": "client",
             "status_class": "ok",
             "scenario": "concurrency 4",

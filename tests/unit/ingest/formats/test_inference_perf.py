@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 from tests.support.readers import DATA, refusal, rejects, requests, told_format
 
 
@@ -21,6 +23,7 @@ def test_a_monotonic_clock_gives_durations_and_no_dates() -> None:
             "flags": ["ttft_split"],
             "itl_max_ns": 1000000000,
             "itl_basis": "chunk",
+            "token_gaps_ns": array("q", [500_000_000, 1_000_000_000]),
             "input_tokens": 64,
             "cached_input_tokens": 16,
             "output_tokens": 5,

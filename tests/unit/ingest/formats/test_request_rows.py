@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.formats.contract import RawReject, RawRequest
-from ingest.formats.request_rows import Times, checked, extra, longest_gap, timed, usage, with_cached
+from ingest.formats.request_rows import Times, checked, extra, gap_columns, timed, usage, with_cached
 
 MS = 1_000_000
 START = 1_771_434_740_000_000_000
@@ -174,8 +175,14 @@ def test_an_input_below_its_cached_part_was_stated_without_it() -> None:
 
 
 def test_gaps_and_extras_that_are_unknown_leave_nothing() -> None:
-    assert longest_gap([None, -5], "chunk") == {}
-    assert longest_gap([3, 9, None], "token") == {"itl_max_ns": 9, "itl_basis": "token"}
+    assert gap_columns([None, -5], "chunk") == {}
+    assert gap_columns([3, 9, None], "token") == {"itl_max_ns": 9, "itl_basis": "token"}
+    assert gap_columns([86_401 * 10**9, 2**80], "token") == {"itl_max_ns": 2**80, "itl_basis": "token"}
+    assert gap_columns(iter([3, 0, 9]), "token") == {
+        "itl_max_ns": 9,
+        "itl_basis": "token",
+        "token_gaps_ns": array("q", [3, 0, 9]),
+    }
     assert extra(a=None, b="", c=[]) is None
     assert extra(b=0, a="x") == '{"a": "x", "b": 0}'
 

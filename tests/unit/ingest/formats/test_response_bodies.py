@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 from ingest.formats.contract import RawRequest
 from tests.support.readers import DATA, rejects, requests, rows, told_format
 
@@ -105,6 +107,7 @@ def test_every_service_gives_stages_that_sum_to_its_end() -> None:
             "flags": [],
             "itl_max_ns": 1000000000,
             "itl_basis": "chunk",
+            "token_gaps_ns": array("q", [500_000_000, 1_000_000_000]),
             "output_tokens": 3,
             "vantage": "server",
             "status_class": "ok",

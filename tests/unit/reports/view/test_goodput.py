@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from analysis.result import TimePoint, Waterfall, WaterfallStep
+from analysis.result import Fluidity, TimePoint, Waterfall, WaterfallStep
 from reports.charts.data import Lines, Losses
 from reports.text import NBSP, Text
 from reports.view.blocks import Figure, Message
@@ -33,6 +33,21 @@ def test_losses_are_drawn_per_step_in_order() -> None:
     assert figure(0).says.replace(NBSP, " ") == (
         "113,527 offered, 111,454 good (98.2 % of valid). In tokens: 762 output tokens per second in good requests."
     )
+
+
+def test_the_fluidity_index_is_one_line_where_times_of_tokens_are_told() -> None:
+    told = Fluidity(64, 60, 0.9, 0.9375, (0.85, 0.975), 0.9712, 0, ["default.good"])
+    plain = goodput_part(week(), EN).lead
+    for by_chunk, chunks in ((0, ""), (7, " For 7 of them a deadline is that of a chunk.")):
+        good = replace(week().goodput, fluidity=replace(told, by_chunk=by_chunk))
+        lead = goodput_part(replace(week(), goodput=good), EN).lead.replace(NBSP, " ")
+        assert lead == plain.replace(NBSP, " ") + (
+            " Of 64 requests with times of tokens, 93.8 % kept at least 90.0 % of their token deadlines"
+            " (fluidity index, mean 0.971; limits of default.good)." + chunks
+        )
+    zh = goodput_part(replace(week(), goodput=good), Text.of("zh", "UTC")).lead.replace(NBSP, " ")
+    assert "流畅度指数" in zh
+    assert "7 个请求的期限按数据块计算" in zh
 
 
 def test_offered_and_good_share_their_times_and_the_incident_is_marked() -> None:
