@@ -14,8 +14,11 @@ MAX_COUNT = 10**6  # calls, tries, statuses of one request
 MAX_COST_USD = 10**6  # of one request, or of a replica's hour
 MAX_FIGURE = 1e12  # quality, batch size, queue depth: beyond it the figure is not known and the row is flagged
 MAX_DURATION_NS = 86_400 * NS_PER_S
+MAX_OBJECT_BYTES = 64 << 20  # of one line, element or message: what is held in memory at once
 FAR_NS = 10**15  # durations beyond are cut to this before they are judged, so that their sums stay integers
 LAST_NS = 4 * 10**18  # likewise instants; the year 2096
+NO_TIME = -1  # in place of a time of a span that was told and is none
+FAR_TIME_NS = 9 * 10**18  # times of spans beyond what 64 bits hold are cut to this, the year 2255; no span can have it
 FIGURE_FLAG = "figure_out_of_range"
 
 

@@ -117,7 +117,7 @@ REJECT_REASONS: dict[str, str] = {
     "not_an_object": "the line is JSON but no object",
     "invalid_utf8": "the line holds bytes that are not UTF-8",
     "zero_bytes": "the line holds zero bytes, the mark of a page that was never written",
-    "line_too_long": "the line is longer than 64 MiB",
+    "line_too_long": "the line or object is longer than 64 MiB",
     "wrong_columns": "the row has another number of columns than the header",
     "unclosed_quote": "a quoted value of the row does not end",
     "no_trace_id": "the span has no trace id",

@@ -26,6 +26,7 @@ from ingest.selection import to_datetime
 from ingest.store import lists
 from ingest.store.append import add_rejects
 from ingest.store.database import Store
+from ingest.store.spans import latest_instant_ns
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -49,7 +50,8 @@ def check(kind: Kind, body: bytes) -> Checked:
     Raises:
         UnreadableInput: it is no export request of that kind.
     """
-    spans, rejects = check_json(body) if kind == "json" else check_protobuf(body)
+    judge = check_json if kind == "json" else check_protobuf
+    spans, rejects = judge(body, latest_instant_ns())
     return Checked(spans, dict(Counter(reject.reason for reject in rejects)))
 
 

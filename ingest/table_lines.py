@@ -21,7 +21,7 @@ import msgspec
 
 from ingest.errors import Reject
 from ingest.formats.contract import RawReject, Source
-from ingest.formats.heads import LOOKED_AT, fault_of, head_of_cells, head_of_line, head_of_torn
+from ingest.formats.heads import LOOKED_AT, fault_of, head_of_cells, head_of_line, head_of_torn, too_long
 from ingest.formats.json_rows import CHUNK_BYTES, json_rows
 from ingest.lines import Refused, is_text, mended, numbered_lines, with_whole_characters
 from ingest.unpack import MAX_LINE_BYTES
@@ -145,9 +145,7 @@ def rewrite(
             _record(first, waiting, lines, delimiter, len(header))  # takes its lines, if it has several
             continue
         if len(data) > MAX_LINE_BYTES:
-            yield Reject(
-                number, offset, "line_too_long", head_of_torn(data, header), f"more than {MAX_LINE_BYTES:,} bytes"
-            )
+            yield Reject(number, offset, "line_too_long", head_of_torn(data, header), too_long())
             continue
         cells = _record(first, waiting, lines, delimiter, len(header))
         if isinstance(cells, str):

@@ -18,9 +18,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Literal, cast
 
+from ingest.bounds import MAX_OBJECT_BYTES
 from ingest.errors import Reject, UnreadableInput
 from ingest.formats.contract import Source
-from ingest.formats.heads import LOOKED_AT, head_of_line
+from ingest.formats.heads import LOOKED_AT, head_of_line, too_long
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -30,7 +31,7 @@ else:
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 CHUNK = 1 << 22
-MAX_LINE_BYTES = 64 << 20  # the longest line that is read (accounting to the line, up to 64 MiB)
+MAX_LINE_BYTES = MAX_OBJECT_BYTES  # the longest line that is read (accounting to the line, up to 64 MiB)
 FLOOR_UNPACKED = 1 << 30  # bytes any archive may unpack to
 MAX_RATIO = 250  # unpacked to packed bytes above that floor; telemetry packs about 13 times, tables of numbers 4 times
 
@@ -270,7 +271,7 @@ class _LineCutter:
 
     def _finish(self) -> None:
         if self._length > MAX_LINE_BYTES:
-            head, detail = head_of_line(self._head), f"{self._length:,} bytes"
+            head, detail = head_of_line(self._head), too_long(self._length)
             self._rejects.append(Reject(self._line, self._offset, "line_too_long", head, detail))
             self._removed.append((self._line, self._length - 1))
             self._out.write(b"\n")

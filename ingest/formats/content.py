@@ -1,14 +1,18 @@
 """Which attributes are never stored, and which are understood without a column, as data.
 
-Output: CONTENT (patterns of names whose values are dropped at reading), KNOWN (patterns of names that are kept as
-attributes and not listed as "not understood").
+Output: is_content; CONTENT (patterns of names whose values are dropped at reading), NAMES (what of them is kept all the
+same), KNOWN (patterns of names that are kept as attributes and not listed as "not understood").
 Source: places where emitters put prompts, answers, keys and addresses; the general conventions of OpenTelemetry.
 """
 
 from __future__ import annotations
 
-# Prompts, answers and credentials: patterns of names (SQL GLOB) whose values are never stored.
-CONTENT: tuple[str, ...] = (
+import re
+from fnmatch import fnmatchcase
+from functools import cache
+
+# Prompts and answers: patterns of names whose values are never stored, but for figures and names of them (is_content).
+TEXTS: tuple[str, ...] = (
     "gen_ai.*messages",
     "gen_ai.prompt*",
     "gen_ai.completion*",
@@ -30,7 +34,6 @@ CONTENT: tuple[str, ...] = (
     "llm.function_call",
     "llm.tools*",
     "llm.request.functions*",
-    "llm.headers",
     "llm.openai.*",
     "llm.anthropic.*",
     "llm.invocation_parameters",
@@ -50,7 +53,6 @@ CONTENT: tuple[str, ...] = (
     "ai.result.*",
     "ai.toolCall.args",
     "ai.toolCall.result",
-    "ai.request.headers*",
     "ai.value*",
     "ai.embedding*",
     "ai.documents*",
@@ -82,17 +84,23 @@ CONTENT: tuple[str, ...] = (
     "completion",
     "logfire.msg*",
     "logfire.json_schema",
+    "litellm.request.messages*",
+    "error.message",
+    "error.stack*",
+    "exception.*",
+    "message",
+)
+
+# Credentials, addresses and headers: never stored, whatever the rest of the name says.
+SECRETS: tuple[str, ...] = (
+    "llm.headers",
+    "ai.request.headers*",
     "metadata.user_api_key*",
     "metadata.requester_*",
     "metadata.headers*",
     "metadata.spend_logs_metadata*",
     "litellm.metadata.user_api_key*",
     "litellm.api_key*",
-    "litellm.request.messages*",
-    "error.message",
-    "error.stack*",
-    "exception.*",
-    "message",
     "*api_key*",
     "*authorization*",
     "*password*",
@@ -110,6 +118,33 @@ CONTENT: tuple[str, ...] = (
     "user_agent.original",
     "http.user_agent",
 )
+
+CONTENT = (*TEXTS, *SECRETS)
+
+# Names and figures that would be taken for what they belong to.
+NAMES: tuple[str, ...] = (
+    "gen_ai.prompt.name",
+    "gen_ai.prompt.id",
+    "gen_ai.prompt.version",
+    "prompt.id",
+    "prompt.name",
+    "prompt.version",
+    "prompt.vendor",
+    "llm.prompt_template.name",
+    "llm.prompt_template.id",
+    "llm.prompt_template.version",
+    "gen_ai.completion.*.finish_reason",
+    "llm.completions.*.finish_reason",
+    "exception.type",
+    "exception.escaped",
+)
+FIGURE_ENDS = frozenset(  # last word of a name that tells a figure or a name of a text, and not the text
+    (
+        *("tokens", "count", "length", "len", "size", "chars", "bytes", "id", "version", "name", "hash", "type"),
+        *("format", "ms", "s", "ns", "time", "duration", "cost", "price", "score", "ratio", "index"),
+    )
+)
+_WORDS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 
 # Understood, and of no column: parameters and the general conventions of OpenTelemetry. Kept as attributes, not
 # listed as "not understood".
@@ -155,3 +190,23 @@ KNOWN: tuple[str, ...] = (
     "traceloop.entity.*",
     "litellm.*",
 )
+
+
+@cache
+def is_content(name: str) -> bool:
+    """Whether the attribute may hold prompts, answers, credentials or addresses, and is dropped.
+
+    `prompt_tokens` and `gen_ai.prompt_template_version` are kept: the part of the name that stands in the place of the
+    pattern's end says that it is a figure or a name. What lies deeper (`input.customer.name`) is part of the text.
+    """
+    if any(fnmatchcase(name, pattern) for pattern in SECRETS):
+        return True
+    if any(fnmatchcase(name, pattern) for pattern in NAMES):
+        return False
+    found = [pattern for pattern in TEXTS if fnmatchcase(name, pattern)]
+    return bool(found) and not (_is_figure(name) and all(name.count(".") == pattern.count(".") for pattern in found))
+
+
+def _is_figure(name: str) -> bool:
+    words = _WORDS.findall(name.rpartition(".")[2])
+    return len(words) > 1 and words[-1].lower() in FIGURE_ENDS

@@ -10,12 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from functools import lru_cache
 
+from ingest.bounds import MAX_OBJECT_BYTES
 from ingest.errors import HEAD_CHARACTERS
-from ingest.formats import flat_names
-from ingest.formats.content import CONTENT
+from ingest.formats import content, flat_names
 
 HIDDEN = "…"
 LOOKED_AT = 16 * HEAD_CHARACTERS  # bytes of a row that its head is made from
@@ -52,7 +51,7 @@ def is_hidden(name: str) -> bool:
     words = flat_names.plain(name).replace(".", "_").split("_")
     if words[-1] in _FIGURE_ENDS:
         return False
-    return not _CONTENT_WORDS.isdisjoint(words) or any(fnmatchcase(name, pattern) for pattern in CONTENT)
+    return not _CONTENT_WORDS.isdisjoint(words) or content.is_content(name)
 
 
 def head_of(data: bytes | str) -> str:
@@ -112,10 +111,21 @@ def named(name: str, value: object, rule: str) -> str:
     return f"{name}: {HIDDEN if is_hidden(name) else shortened(value)} {rule}"
 
 
+def too_long(size: int | None = None) -> str:
+    """What is said of a line, element or message above the limit, and what to do; `size` in bytes, where it is known."""
+    told = f"{size:,} bytes are" if size is not None else "it is"
+    return (
+        f"{told} above the {MAX_OBJECT_BYTES:,} bytes that one line or object may have; write it as several, each with "
+        "a part of its rows or spans, or without prompts and answers"
+    )
+
+
 def fault_of(data: bytes, reason: str) -> str:
     """Where a line breaks that reason; "" where the reason says it all."""
+    if reason == "line_too_long":
+        return too_long()
     if len(data) > EXPLAINED:
-        return f"{len(data):,} bytes" if reason in ("line_too_long", "torn_line") else ""
+        return f"{len(data):,} bytes" if reason == "torn_line" else ""
     if reason == "invalid_utf8":
         return _odd_byte(data)
     if reason == "zero_bytes":

@@ -15,11 +15,12 @@ from typing import IO, Any
 
 import msgspec
 
+from ingest.bounds import MAX_OBJECT_BYTES
 from ingest.errors import HEAD_CHARACTERS
 from ingest.formats.contract import RawReject, Source
-from ingest.formats.heads import fault_of, head_of, head_of_line
+from ingest.formats.heads import fault_of, head_of, head_of_line, too_long
 
-MAX_BYTES = 64 * 1024 * 1024  # of one line or element, as reject reason line_too_long says
+MAX_BYTES = MAX_OBJECT_BYTES  # of one line or element, as reject reason line_too_long says
 CHUNK_BYTES = 1 << 20
 MAX_NESTING = 1000  # deeper is no telemetry, and no decoder follows
 TRIED_BYTES = 4 << 20  # of a line that is parsed only to tell lines from a document
@@ -120,8 +121,8 @@ def by_line_rows(stream: IO[bytes]) -> Iterator[Row | RawReject]:
         line += 1
         start, offset = offset, offset + len(data)
         if len(data) > MAX_BYTES:
-            yield reject("line_too_long", line, start, data)
             offset += _skip_line(stream)
+            yield reject("line_too_long", line, start, data, too_long(offset - start))
             continue
         stripped = data.strip(_BLANK)
         if start == 0:
@@ -247,7 +248,8 @@ class _Cutter:
                 self._keep = None
         rest = self._buffer[self._at :].strip(_BLANK)
         if self._open:
-            yield self._reject("torn_line", self._at)
+            is_long = len(self._buffer) - self._at > MAX_BYTES  # one text, of which the end was not looked for
+            yield self._reject("line_too_long" if is_long else "torn_line", self._at)
         elif rest:
             yield self._reject("trailing_text" if n_values else "invalid_json", self._at)
 

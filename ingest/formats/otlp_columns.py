@@ -48,6 +48,7 @@ TWO_BYTES = 0x80  # the first length that takes two bytes
 MAX_INT = 1 << 63  # a varint above it is a negative number
 _DOUBLE = Struct("<d").unpack_from
 
+_NO_FIGURES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}  # as Python and as OTLP JSON write them
 NO_VALUE = (None, "")  # of an attribute without a value, which is left out
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _NAMES = {
@@ -264,7 +265,8 @@ class KnownAttributes(dict[bytes, tuple[str | None, str]]):
             layout = None
         if layout is not None and layout.size == len(data):
             if layout.kind == DOUBLE:
-                return layout.name, repr(_DOUBLE(data, layout.at)[0])
+                figure = repr(_DOUBLE(data, layout.at)[0])
+                return layout.name, _NO_FIGURES.get(figure, figure)
             text = _usual(layout.kind, data, layout.at)
             if text is not None:
                 return self._kept(data, (layout.name, text))
@@ -333,8 +335,10 @@ def _by_library(data: bytes) -> tuple[str | None, str]:
     told = _content(pair.value, kind)
     if kind == "bool_value":
         text = "true" if told else "false"
-    elif kind in ("int_value", "double_value"):
+    elif kind == "int_value":
         text = repr(told)
+    elif kind == "double_value":
+        text = told if isinstance(told, str) else repr(told)
     else:
         text = told if isinstance(told, str) else _ENCODER.encode(told)
     return _text(pair.key), text.replace(SEPARATOR, " ")
@@ -348,6 +352,8 @@ def _content(value: Any, kind: str) -> Any:
         return {"values": [{"key": _text(pair.key), "value": _named(pair.value)} for pair in pairs]}
     if kind == "bytes_value":
         return base64.b64encode(value.bytes_value).decode()
+    if kind == "double_value":
+        return _NO_FIGURES.get(repr(value.double_value), value.double_value)
     return _text(value.string_value) if kind == "string_value" else getattr(value, kind)
 
 

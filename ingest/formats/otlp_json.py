@@ -18,13 +18,14 @@ from typing import IO, Any
 
 import msgspec
 
+from ingest.bounds import MAX_OBJECT_BYTES
 from ingest.errors import HEAD_CHARACTERS, Reject
 from ingest.formats.contract import Format, Head, SpanReader
-from ingest.formats.heads import LOOKED_AT, head_of_line
+from ingest.formats.heads import LOOKED_AT, head_of_line, too_long
 
 MAX_PIECE_BYTES = 8 << 20  # well below the object limit of the JSON reader
 LONG_LINE_BYTES = 16 << 20  # above it the JSON reader of the store may refuse a line
-MAX_LINE_BYTES = 64 << 20  # the longest line that is read
+MAX_LINE_BYTES = MAX_OBJECT_BYTES  # the longest line that is read
 RELEASED_BYTES = 32 << 20  # of a mapped document that are looked at before their pages are let go
 LONG_TEXT = 65_536  # of one value; a longer one is some prompt, and only its start is kept
 _SIGNALS = ("resourceSpans", "resource_spans", "resourceMetrics", "resourceLogs", "resource_metrics", "resource_logs")
@@ -264,7 +265,7 @@ def short_lines(stream: IO[bytes]) -> Iterator[Piece | Reject]:
                 offset += len(rest)
                 if rest.endswith(b"\n"):
                     break
-            yield Reject(line, start, "line_too_long", head)
+            yield Reject(line, start, "line_too_long", head, too_long(offset - start))
         elif len(data) <= LONG_LINE_BYTES:
             if data.strip():
                 yield Piece(data.rstrip(b"\r\n"), line, start, is_ended=data.endswith(b"\n"))

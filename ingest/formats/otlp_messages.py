@@ -8,12 +8,16 @@ Source: OTLP 1.x, trace.proto and common.proto; JSON with 64-bit numbers as text
 
 from __future__ import annotations
 
+import base64
+import math
 import re
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 from google.protobuf.message import DecodeError
 
+from ingest.bounds import FAR_TIME_NS, NO_TIME
 from ingest.errors import HEAD_CHARACTERS, UnreadableInput
 from ingest.formats.contract import RawReject
 from ingest.formats.otlp_columns import whole_class
@@ -25,6 +29,9 @@ MAX_DEPTH = 256  # of a JSON body; an attribute of an attribute takes four, and 
 PEELED = 24  # levels; attributes that are no lists end at 11
 _TOO_DEEP = f"the body is JSON that nests deeper than {MAX_DEPTH} levels"
 _NO_BRACKETS = bytes(sorted(set(range(256)) - set(b"{}[]")))
+_HEX = re.compile("[0-9a-fA-F]+")
+_NUMBER = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", re.ASCII)
+LONG_NUMBER = 30  # characters; a longer one is beyond every time
 _TEXT = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 
 
@@ -34,8 +41,8 @@ class _Span(msgspec.Struct, rename="camel"):
     trace_id: str | None = None
     span_id: str | None = None
     name: str | None = None
-    start_time_unix_nano: int | str | None = None
-    end_time_unix_nano: int | str | None = None
+    start_time_unix_nano: Any = None
+    end_time_unix_nano: Any = None
 
 
 class _Scope(msgspec.Struct, rename="camel"):
@@ -44,6 +51,7 @@ class _Scope(msgspec.Struct, rename="camel"):
 
 class _Resource(msgspec.Struct, rename="camel"):
     scope_spans: list[_Scope] | None = None
+    instrumentation_library_spans: list[_Scope] | None = None
 
 
 class _Body(msgspec.Struct, rename="camel"):
@@ -53,8 +61,11 @@ class _Body(msgspec.Struct, rename="camel"):
 _JSON_BODY = msgspec.json.Decoder(_Body, strict=False)
 
 
-def check_protobuf(body: bytes) -> tuple[int, list[RawReject]]:
+def check_protobuf(body: bytes, latest_ns: int = FAR_TIME_NS) -> tuple[int, list[RawReject]]:
     """Number of spans of a protobuf body, and the refused ones.
+
+    Args:
+        latest_ns: a span that begins later is refused.
 
     Raises:
         UnreadableInput: the bytes are no such message.
@@ -68,21 +79,25 @@ def check_protobuf(body: bytes) -> tuple[int, list[RawReject]]:
     spans = [span for resource in message.resource_spans for scope in resource.scope_spans for span in scope.spans]
     refused: list[RawReject] = []
     for span in spans:
-        reason = _reason(span)
+        reason = _reason(span, latest_ns)
         if reason is not None:
             name = span.name.decode("utf-8", "replace")
             refused.append(RawReject(None, None, reason, f"{name} {span.trace_id.hex()}"[:HEAD_CHARACTERS]))
     return len(spans), refused
 
 
-def _reason(span: Any) -> str | None:
-    start, end = span.start_time_unix_nano, span.end_time_unix_nano
-    reason = reason_against(span.trace_id.hex(), span.span_id.hex(), start, end)
-    return "bad_trace_id" if reason is None and len(span.trace_id) != 16 else reason
+def _reason(span: Any, latest_ns: int) -> str | None:
+    n_bytes = len(span.trace_id)
+    trace_id = span.trace_id.hex().zfill(32) if n_bytes in (8, 16) else None if n_bytes else ""
+    span_id = span.span_id.hex() if len(span.span_id) == 8 else None
+    return reason_against(trace_id, span_id, span.start_time_unix_nano, span.end_time_unix_nano, latest_ns)
 
 
-def check_json(body: bytes) -> tuple[int, list[RawReject]]:
+def check_json(body: bytes, latest_ns: int = FAR_TIME_NS) -> tuple[int, list[RawReject]]:
     """Number of spans of a JSON body, and the refused ones; an unusual spelling (0 spans) is judged when it is stored.
+
+    Args:
+        latest_ns: a span that begins later is refused.
 
     Raises:
         UnreadableInput: the bytes are not one JSON object with resourceSpans.
@@ -100,13 +115,13 @@ def check_json(body: bytes) -> tuple[int, list[RawReject]]:
     spans = [
         span
         for resource in decoded.resource_spans or ()
-        for scope in resource.scope_spans or ()
+        for scope in (*(resource.scope_spans or ()), *(resource.instrumentation_library_spans or ()))
         for span in scope.spans or ()
     ]
     return len(spans), [
         RawReject(None, None, reason, f"{span.name or ''} {span.trace_id or ''}"[:HEAD_CHARACTERS])
         for span in spans
-        if (reason := _json_reason(span))
+        if (reason := _json_reason(span, latest_ns))
     ]
 
 
@@ -139,18 +154,28 @@ def _peeled(body: bytes) -> bytes:
     return brackets
 
 
-def reason_against(trace_id: str, span_id: str, start_ns: int, end_ns: int) -> str | None:
-    """Why a span cannot be (errors.REJECT_REASONS), or None; ids in lower-case hex, times 0 where not set."""
+def reason_against(
+    trace_id: str | None, span_id: str | None, start_ns: int, end_ns: int, latest_ns: int = FAR_TIME_NS
+) -> str | None:
+    """Why a span cannot be (errors.REJECT_REASONS), or None: the judgement of store/span_columns, in the same order.
+
+    Args:
+        trace_id: hex, "" where there is none, None where it is no id; so `span_id`.
+        start_ns: 0 where not set, NO_TIME where it was told and is none; so `end_ns`, which an open span has not.
+        latest_ns: the latest instant at which it may begin.
+    """
     if not trace_id:
-        return "no_trace_id"
+        return "bad_trace_id" if trace_id is None else "no_trace_id"
     if not trace_id.strip("0"):
         return "zero_trace_id"
-    if not span_id.strip("0"):
+    if not span_id or not span_id.strip("0"):
         return "no_span_id"
-    if start_ns <= 0:
+    if start_ns in (0, NO_TIME):
         return "start_unset"
-    if start_ns < EARLIEST_NS:
+    if not EARLIEST_NS <= start_ns <= latest_ns:
         return "time_out_of_range"
+    if end_ns < 0:
+        return "bad_value"
     if end_ns and end_ns < start_ns:
         return "end_before_start"
     if end_ns and end_ns - start_ns > LONGEST_NS:
@@ -158,16 +183,42 @@ def reason_against(trace_id: str, span_id: str, start_ns: int, end_ns: int) -> s
     return None
 
 
-def _json_reason(span: _Span) -> str | None:
-    try:
-        start = int(span.start_time_unix_nano or 0)
-        end = int(span.end_time_unix_nano or 0)
-    except ValueError:
-        return "start_unset"
-    trace_id, span_id = (span.trace_id or "").strip(), (span.span_id or "").strip()
-    if trace_id and len(trace_id) not in (16, 24, 32):  # hex of 8 or 16 bytes, base64 of 16
-        return "bad_trace_id"
-    return reason_against(trace_id, span_id, start, end)
+def _json_reason(span: _Span, latest_ns: int) -> str | None:
+    start, end = told_time(span.start_time_unix_nano), told_time(span.end_time_unix_nano)
+    trace_id = _json_id(span.trace_id, (32, 16), (22, 24)) if span.trace_id else ""
+    return reason_against(trace_id, _json_id(span.span_id or "", (16,), (11, 12)), start, end, latest_ns)
+
+
+def _json_id(text: str, hexes: tuple[int, ...], base64s: tuple[int, int]) -> str | None:
+    """An id as hex of the first length of `hexes`; one that is shorter is padded, one of `base64s` characters decoded."""
+    n = hexes[0]
+    if len(text) in hexes:
+        return text.lower().zfill(n) if _HEX.fullmatch(text) else None
+    if len(text) in base64s:
+        with suppress(ValueError):
+            decoded = base64.b64decode(text.ljust(base64s[1], "="), validate=True)
+            return decoded.hex() if len(decoded) * 2 == n else None
+    return None
+
+
+def told_time(value: object) -> int:
+    """A time of OTLP JSON in ns, in every spelling that the bulk reader takes: 0 where absent or empty, NO_TIME where
+    it is something else; what 64 bits do not hold is cut."""
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return 0
+    if isinstance(value, dict):
+        halves = [value.get(half) for half in ("high", "low")]
+        if not all(isinstance(half, int) for half in halves):
+            return NO_TIME
+        high, low = (int(str(half)) for half in halves)
+        return high * 2**32 + (low + 2**32) % 2**32
+    if isinstance(value, str):
+        if not _NUMBER.fullmatch(value):
+            return NO_TIME
+        value = int(value) if value.strip().lstrip("+-").isdigit() and len(value) < LONG_NUMBER else float(value)
+    if isinstance(value, float):
+        return NO_TIME if math.isinf(value) else round(max(-FAR_TIME_NS, min(value, FAR_TIME_NS)))
+    return max(-FAR_TIME_NS, min(value, FAR_TIME_NS)) if isinstance(value, int) else NO_TIME
 
 
 def _must_be_an_object(body: bytes) -> None:

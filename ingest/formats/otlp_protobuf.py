@@ -16,6 +16,7 @@ from typing import IO
 
 from ingest.errors import Reject
 from ingest.formats.contract import Format, Head, SpanReader
+from ingest.formats.heads import too_long
 from ingest.formats.json_rows import MAX_BYTES
 
 if sys.version_info >= (3, 14):
@@ -73,14 +74,17 @@ def _varint(data: bytes, at: int) -> tuple[int | None, int]:
 
 @dataclass(frozen=True)
 class Message:
-    """One message, unpacked, and where it begins in the source; `fault` is the reason where it cannot be read."""
+    """One message, unpacked, and where it begins in the source; `fault` is the reason where it cannot be read, `size`
+    its bytes where it is too long and they are known."""
 
     body: bytes
     offset: int
     fault: str | None = None
+    size: int | None = None
 
     def reject(self, reason: str) -> Reject:
-        return Reject(None, self.offset, reason, self.body[:40].hex())
+        detail = too_long(self.size) if reason == "line_too_long" else ""
+        return Reject(None, self.offset, reason, self.body[:40].hex(), detail)
 
 
 def messages(stream: IO[bytes], head: bytes) -> Iterator[Message]:
@@ -116,7 +120,7 @@ def _framed(stream: IO[bytes], framing: str | None) -> Iterator[Message]:
             yield Message(body, offset, "torn_line")
             return
         if length > MAX_BYTES:
-            yield Message(body[:40], offset, "line_too_long")
+            yield Message(body[:40], offset, "line_too_long", length)
             _skip(stream, length - MAX_BYTES)
         else:
             yield Message(tag + _as_varint(length) + body if tag else body, offset)

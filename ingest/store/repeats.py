@@ -85,7 +85,10 @@ def _twin(cursor: DuckDBPyConnection, upload_id: str) -> str | None:
 
 def _pass_everything(store: Store, cursor: DuckDBPyConnection, upload_id: str, heir: str) -> int:
     before = _accepted(cursor, upload_id)
-    cursor.execute("DELETE FROM rejects WHERE upload_id = ?", [heir])
+    # of an upload that was not read, because the same bytes stood already, no rejects are in the store
+    cursor.execute(
+        "DELETE FROM rejects WHERE upload_id = $1 AND EXISTS (FROM rejects WHERE upload_id = $2)", [heir, upload_id]
+    )
     for table in OWNED:
         cursor.execute(f"UPDATE {table} SET upload_id = ? WHERE upload_id = ?", [heir, upload_id])
     for table, key in KEYS.items():

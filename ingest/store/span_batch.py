@@ -57,7 +57,7 @@ def piece_relation(cursor: duckdb.DuckDBPyConnection, piece: Piece, own: OwnName
         names, vals = f"list_concat({names}, $promoted_as)", f"list_concat({vals}, extra)"
     sql = f"""SELECT place AS line, NULL::VARCHAR AS line_state,
     left(concat_ws(' ', name, {_hex("trace_id")}, {_hex("span_id")}), {HEAD_CHARACTERS}) AS text, 0 AS encoding, scope,
-    {_hex("trace_id")} AS trace_id, {_hex("span_id")} AS span_id, {_hex("parent_id")} AS parent_id,
+    {_trace_hex("trace_id")} AS trace_id, {_hex("span_id")} AS span_id, {_hex("parent_id")} AS parent_id,
     kept_share(trace_state) AS kept, name, kind::VARCHAR AS kind,
     least(started, {LATEST_NS})::BIGINT AS started, nullif(least(ended, {LATEST_NS})::BIGINT, 0) AS ended,
     status::VARCHAR AS status, dropped, {", ".join(EVENT_TYPES)}, {names} AS names, {vals} AS vals,
@@ -68,6 +68,11 @@ FROM span_piece LEFT JOIN span_groups USING ("group") LEFT JOIN span_shape USING
 
 def _hex(column: str) -> str:
     return f"lower(hex({column}))"
+
+
+def _trace_hex(column: str) -> str:
+    """SQL of a trace id as hex; 11 bytes, which are none, get a mark, for 22 digits would be taken for base64."""
+    return f"CASE octet_length({column}) WHEN 11 THEN concat({_hex(column)}, ' hex') ELSE {_hex(column)} END"
 
 
 def _values(column: str) -> str:

@@ -19,9 +19,9 @@ from functools import cache, cached_property
 
 import polars as pl
 
-from ingest.bounds import MAX_COST_USD, MAX_COUNT, MAX_FIGURE, MAX_TOKENS
+from ingest.bounds import MAX_COST_USD, MAX_COUNT, MAX_FIGURE, MAX_TOKENS, NO_TIME
 from ingest.formats.attributes import ABSENT, MAPPED_FIELDS, PICKS
-from ingest.formats.content import CONTENT, KNOWN
+from ingest.formats.content import KNOWN, is_content
 from ingest.formats.stages import KIND_PICKS, PRESENCE_PICKS, classify
 from ingest.mapping import Mapping
 from ingest.schema import SPAN_FIELDS, SQL_TYPES, Kind
@@ -134,12 +134,6 @@ class Learned:
 
 
 @cache
-def is_content(name: str) -> bool:
-    """Whether the attribute may hold prompts, answers, credentials or addresses, and is dropped."""
-    return any(fnmatchcase(name, pattern) for pattern in CONTENT)
-
-
-@cache
 def is_known(name: str) -> bool:
     """Whether the attribute is understood though no column holds it."""
     return is_content(name) or name.startswith(PROMOTED) or any(fnmatchcase(name, pattern) for pattern in KNOWN)
@@ -236,24 +230,25 @@ def _detail(counts: dict[str, int]) -> str:
     return f"""CASE refused
         WHEN 'bad_trace_id' THEN concat('trace id: "', left(trace_id, 40), '" is no 16 bytes')
         WHEN 'no_span_id' THEN concat('span id: "', left(span_id, 40), '" is no 8 bytes')
-        WHEN 'start_unset' THEN concat('start: ', coalesce(started::VARCHAR, 'none'))
+        WHEN 'start_unset' THEN concat('start: ', CASE started WHEN {NO_TIME} THEN 'no count of nanoseconds' ELSE coalesce(started::VARCHAR, 'none') END)
         WHEN 'end_before_start' THEN concat('end: ', ended, ' lies before start: ', started)
         WHEN 'duration_too_long' THEN concat('from start: ', started, ' to end: ', ended)
         WHEN 'time_out_of_range' THEN concat('start: ', started, ' is out of range, in ns since 1970')
         WHEN '{REASON}' THEN concat('start: ', started, ' lies in a day that was rolled up, or its trace does')
-        {f"WHEN 'bad_value' THEN CASE {arms} END" if arms else ""} END"""
+        WHEN 'bad_value' THEN CASE WHEN ended < 0 THEN 'end: no count of nanoseconds since 1970' {arms} END END"""
 
 
 def _refused(limits: Limits) -> str:
+    """SQL of the reason against a line or span; the same reasons in the same order as otlp_messages.reason_against."""
     closed = f"WHEN {limits.closed} THEN '{REASON}'" if limits.closed else ""
     torn = f"WHEN trace_hex(trace_id) IN ({limits.torn}) THEN '{REASON}'" if limits.torn else ""
     return f"""CASE WHEN line_state IS NOT NULL THEN 'line.' || line_state
         WHEN trace_id IS NULL OR trace_id = '' THEN 'no_trace_id' WHEN trace_told IS NULL THEN 'bad_trace_id'
         WHEN trace_told = '00000000000000000000000000000000' THEN 'zero_trace_id'
         WHEN span_told IS NULL OR span_told = '0000000000000000' THEN 'no_span_id'
-        WHEN coalesce(started, 0) = 0 THEN 'start_unset' WHEN ended < started THEN 'end_before_start'
-        WHEN ended - started > {DAY_NS} THEN 'duration_too_long'
-        WHEN started < {FIRST_YEAR_NS} OR started > {limits.latest_ns} THEN 'time_out_of_range' {closed} {torn} END"""
+        WHEN coalesce(started, 0) IN (0, {NO_TIME}) THEN 'start_unset'
+        WHEN started < {FIRST_YEAR_NS} OR started > {limits.latest_ns} THEN 'time_out_of_range' WHEN ended < 0 THEN 'bad_value'
+        WHEN ended < started THEN 'end_before_start' WHEN ended - started > {DAY_NS} THEN 'duration_too_long' {closed} {torn} END"""
 
 
 def _from_shapes(raw: str) -> str:
@@ -338,9 +333,14 @@ MACROS: tuple[str, ...] = (
         WHEN length(x) IN (11, 12) THEN blob_hex(x, 8) END""",
     """CREATE OR REPLACE TEMP MACRO blob_hex(x, n) AS CASE WHEN octet_length(TRY(from_base64(rpad(x, n // 8 * 12, '=')))) = n
         THEN lower(hex(TRY(from_base64(rpad(x, n // 8 * 12, '='))))) END""",
+    """CREATE OR REPLACE TEMP MACRO unwrapped_json(x) AS CAST(CASE WHEN json_exists(x, '$.values[0].key') THEN
+        to_json(map_from_entries(list_transform(json_extract(x, '$.values[*]'),
+            lambda v: struct_pack(k := v ->> '$.key', v := (v ->> '$.value.*')[1]))))
+        ELSE to_json(list_transform(json_extract(x, '$.values[*]'), lambda v: (v ->> '$.*')[1])) END AS VARCHAR)""",
+    # lists and maps of values in their wrappings become lists and objects of texts; text that only begins like one stays
     """CREATE OR REPLACE TEMP MACRO plain_json(x) AS CASE WHEN starts_with(x, '{"values":') THEN
-        CAST(to_json(list_transform(json_extract(x, '$.values[*]'), lambda v: (v ->> '$.*')[1])) AS VARCHAR)
-        ELSE coalesce(CAST(to_json(x) AS VARCHAR), 'null') END""",
+        coalesce(TRY(unwrapped_json(regexp_replace(x, '"(intValue|int_value)":(-?[0-9]+)', '"\\1":"\\2"', 'g'))),
+            CAST(to_json(x) AS VARCHAR)) ELSE coalesce(CAST(to_json(x) AS VARCHAR), 'null') END""",
     """CREATE OR REPLACE TEMP MACRO rest_json(rest, keys, vals) AS '{' || array_to_string(
         list_transform(rest, lambda place, i: keys[i] || plain_json(vals[place])), ',') || '}'""",
     """CREATE OR REPLACE TEMP MACRO dimension_json(names, told) AS nullif(CAST(to_json(map_from_entries(list_filter(

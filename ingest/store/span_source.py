@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from ingest.bounds import FAR_TIME_NS, NO_TIME
 from ingest.formats.attributes import FIRST_TOKEN_EVENTS, RESOURCE_PICKS
 
 Spelling = Literal["camel", "snake"]
@@ -29,7 +30,7 @@ RAW: tuple[str, ...] = (
 )
 SNAKE, LEGACY = 4, 8  # bits of `encoding`, as in span_columns.MARKS
 
-_KINDS = ("string_value", "int_value", "double_value", "bool_value", "array_value", "kvlist_value")
+_KINDS = ("string_value", "int_value", "double_value", "bool_value", "array_value", "kvlist_value", "bytes_value")
 _CHUNK_EVENTS = tuple(name for name in FIRST_TOKEN_EVENTS if name.endswith(".chunk"))
 
 
@@ -99,8 +100,8 @@ def _span_fields(key: dict[str, str]) -> str:
         left(s, 200) AS text,
         t.{key["trace_id"]} AS trace_id, t.{key["span_id"]} AS span_id, t.{key["parent_span_id"]} AS parent_id,
         kept_share(t.{key["trace_state"]}) AS kept, t.name AS name, t.kind AS kind,
-        CASE WHEN t.{start} IS NULL THEN wide_integer(s, '$.{start}') ELSE t.{start} END AS started,
-        CASE WHEN t.{end} IS NULL THEN wide_integer(s, '$.{end}') ELSE t.{end} END AS ended,
+        CASE WHEN t.{start} IS NULL THEN other_time(s, '$.{start}') ELSE t.{start} END AS started,
+        nullif(CASE WHEN t.{end} IS NULL THEN other_time(s, '$.{end}') ELSE t.{end} END, 0) AS ended,
         t.status.code AS status, t.{key["dropped_events_count"]} AS dropped, {events} AS events,
         list_transform(t.attributes, lambda a: a.key) AS names,
         list_transform(t.attributes, lambda a: coalesce({values})) AS vals"""
@@ -183,11 +184,14 @@ def _some(items: str) -> str:
 
 
 MACROS: tuple[str, ...] = (
-    # a 64-bit integer told as two halves, {"low": ..., "high": ...}, by some JavaScript exporters
-    """CREATE OR REPLACE TEMP MACRO wide_integer(s, path) AS
-        CASE WHEN json_exists(s, path || '.high') THEN
-            (json_extract(s, path || '.high')::BIGINT * 4294967296)
-            + ((json_extract(s, path || '.low')::BIGINT + 4294967296) % 4294967296) END""",
+    f"""CREATE OR REPLACE TEMP MACRO far_time(x) AS
+        CASE WHEN isfinite(x) THEN greatest(-{FAR_TIME_NS:e}, least(x, {FAR_TIME_NS:e}))::BIGINT ELSE {NO_TIME} END""",
+    # a time that is no integer of 64 bits: two halves, {"low": ..., "high": ...}, by some JavaScript exporters; one
+    # beyond, which is cut; null where it is absent or empty, NO_TIME where it is something else
+    f"""CREATE OR REPLACE TEMP MACRO other_time(s, path) AS CASE WHEN json_exists(s, path || '.high') THEN coalesce(
+            TRY(json_extract(s, path || '.high')::BIGINT * 4294967296
+                + ((json_extract(s, path || '.low')::BIGINT + 4294967296) % 4294967296)), {NO_TIME})
+        WHEN trim(json_extract_string(s, path)) <> '' THEN far_time(TRY_CAST(json_extract_string(s, path) AS DOUBLE)) END""",
     # share that a consistent probability sampler kept: 1 - threshold / 2^56
     """CREATE OR REPLACE TEMP MACRO kept_share(state) AS CASE WHEN contains(state, 'th:') THEN
         1.0 - ('0x' || rpad(nullif(regexp_extract(state, 'ot=[^,]*th:([0-9a-f]{1,14})', 1), ''), 14, '0'))::UBIGINT

@@ -8,9 +8,10 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
+from math import isfinite
 from typing import Any
 
-from google.protobuf.json_format import ParseDict
+from google.protobuf.json_format import MessageToJson, ParseDict
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
@@ -136,7 +137,8 @@ def _told(value: Any, kind: str) -> Any:
         return {"values": [{"key": pair.key, "value": _named(pair.value)} for pair in value.kvlist_value.values]}
     if kind == "bytes_value":
         return base64.b64encode(value.bytes_value).decode()
-    return getattr(value, kind)
+    told = getattr(value, kind)
+    return json.loads(MessageToJson(value))["doubleValue"] if kind == "double_value" and not isfinite(told) else told
 
 
 def _named(value: Any) -> dict[str, Any]:

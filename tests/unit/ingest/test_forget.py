@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from polars.testing import assert_frame_equal
+
 from ingest.forget import forget
 from ingest.load import load
 from ingest.store.database import Store
@@ -67,6 +69,21 @@ def test_the_same_bytes_sent_twice_stay_when_the_first_is_taken_out(tmp_path: Pa
                 0
             ] * 5
             assert counts(load(path, store, PLAIN))[1:3] == (2, 0)
+
+
+def test_rejects_stay_when_a_later_copy_of_the_same_bytes_is_taken_out(tmp_path: Path) -> None:
+    bad = span(1).replace(b'"endTimeUnixNano": "', b'"endTimeUnixNano": "1", "x": "')
+    for number, content in enumerate((row(1) + b"broken\n", b"start_time,model,input_tokens\n,m,abc\n", span(2) + bad)):
+        (path,) = write(tmp_path, {f"c{number}.jsonl": content})
+        with Store.open() as store:
+            load(path, store, PLAIN, upload_id="u-1")
+            before = store.rejects("u-1")
+            load(path, store, PLAIN, upload_id="u-2")
+            load(path, store, PLAIN, upload_id="u-3")
+            for copy in ("u-3", "u-2"):
+                forget(store, copy)
+                assert_frame_equal(store.rejects("u-1"), before)
+            assert (before.height, store.uploads()["n_rejected"].to_list()) == (1, [1])
 
 
 def test_rows_that_another_file_told_too_pass_to_it(tmp_path: Path) -> None:

@@ -72,7 +72,10 @@ def test_lines_above_the_limit_are_cut_out_and_keep_their_place(
     made = spool(open_source(path), tmp_path)
     assert made.path.read_bytes() == LINE + b"\n" + LINE + b"\n" + LINE
     head = f'{{"giant": "{"y" * 64}…"}}'  # as a receipt shows it
-    size = "514 bytes"
+    size = (
+        "514 bytes are above the 67,108,864 bytes that one line or object may have; write it as several, each with a "
+        "part of its rows or spans, or without prompts and answers"
+    )
     assert made.rejects == (Reject(2, 9, "line_too_long", head, size), Reject(4, 532, "line_too_long", head, size))
     assert made.in_source(Reject(5, 20, "x", "")) == Reject(5, 1046, "x", "")
     assert made.in_source(Reject(1, 0, "x", "")) == Reject(1, 0, "x", "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import tracemalloc
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from ingest.formats import json_rows as module
 from ingest.formats.contract import RawReject
 from ingest.formats.json_rows import Path as JsonPath
-from ingest.formats.json_rows import Row, document_rows, json_rows
+from ingest.formats.json_rows import Row, by_line_rows, document_rows, json_rows
 from ingest.unpack import open_source
 
 
@@ -99,6 +100,18 @@ def test_a_line_above_the_limit_is_refused_without_being_held(tmp_path: Path, mo
     monkeypatch.setattr(module, "MAX_BYTES", 100)
     lines = '{"a": 1}\n{"a": "' + "x" * 500 + '"}\n{"a": 3}\n'
     assert told(tmp_path, lines) == [({"a": 1}, 1), ("line_too_long", 2), ({"a": 3}, 3)]
+    long = next(row for row in by_line_rows(BytesIO(lines.encode())) if isinstance(row, RawReject))
+    assert long.detail.startswith("510 bytes are above the 67,108,864 bytes that one line or object may have; write it")
+
+
+def test_an_element_above_the_limit_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_BYTES", 100)
+    data = b'[{"a": 1},\n{"a": ["' + b"x" * 500 + b'"]}]'
+    (long,) = [row for row in document_rows(BytesIO(data)) if isinstance(row, RawReject)]
+    assert (long.line, long.offset, long.reason) == (2, 11, "line_too_long")
+    assert long.detail.startswith(
+        "it is above the 67,108,864 bytes that one line or object may have; write it as several"
+    )
 
 
 class _Dripping:
