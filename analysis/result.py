@@ -637,6 +637,57 @@ class Untested:
 
 
 @dataclass(frozen=True)
+class ShiftStep:
+    """What one part of a figure is on both sides, in billionths of its unit; below zero where it took less."""
+
+    step: str  # a stage or a cost driver; error, over_limit; rest: what no part explains
+    of: str | None  # kind of error, where shares of bad requests are told by it; null: all others together
+    baseline_nano: int
+    value_nano: int
+    change_nano: int
+
+
+@dataclass(frozen=True)
+class Shift:
+    """The figure that broke, from normal to incident: the steps sum to the change, to the last unit.
+
+    Whole billionths of `unit`: nanoseconds where it is s. Null where a side has too few requests.
+    """
+
+    figure: str  # p95, mean, bad_share; the id of the metric where it has no normal
+    unit: str
+    baseline_nano: int | None
+    value_nano: int | None
+    change_nano: int | None
+    n_baseline: int
+    n: int
+    steps: list[ShiftStep]  # in the order of time, errors and the rest last
+    says: str  # what the figure is, or why there are no steps
+
+
+@dataclass(frozen=True)
+class SegmentLine:
+    """One line of a series; both lists have one entry per window, in the order of time."""
+
+    name: str | None  # values of the segment, or the replica; null: the rest, or all
+    role: str  # segment, peer (another replica), rest, all (no segment is named)
+    n: list[int]
+    values: list[float | None]  # null where fewer than `needed` requests count, or most failed
+
+
+@dataclass(frozen=True)
+class SegmentSeries:
+    """The figure of a shift over even windows of the selection, the segment against the rest."""
+
+    figure: str
+    unit: str
+    start: str  # of the first window
+    step_s: float
+    needed: int  # requests below which a window is not told
+    lines: list[SegmentLine]
+
+
+@dataclass(frozen=True)
 class Finding:
     objective: str
     verdict: str
@@ -659,6 +710,8 @@ class Finding:
     incident: str | None  # id shared by findings of one incident
     n_bad: int | None
     windows: list[tuple[str, str]] = field(default_factory=list)  # all times of this cause; `window` is the strongest
+    shift: Shift | None = None  # None in results of earlier versions
+    series: SegmentSeries | None = None  # None: the figure has no course of time
 
 
 @dataclass(frozen=True)

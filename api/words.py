@@ -16,6 +16,7 @@ from reports import text
 from reports.text import Text
 from reports.view.follow_up import check_words, heading
 from reports.view.labels import has_price, is_spent, objective_rule, text_for
+from reports.view.shift import shift_line
 from reports.view.times import spans_of
 
 WIDTH = 80
@@ -257,6 +258,7 @@ def _finding_lines(finding: Finding, objective: ObjectiveResult, said: Text) -> 
         *_fact("when", _when(finding, said)),
         *_fact("cause", f"{finding.cause or 'not known'}, confidence {finding.confidence}"),
         *_fact("explains", _explained(finding)),
+        *_fact("shift", shift_line(finding.shift, said) if finding.shift is not None else ""),
     ]
     for evidence in finding.evidence:
         before = f" (before: {text.figure(evidence.baseline, evidence.unit)})" if evidence.baseline is not None else ""

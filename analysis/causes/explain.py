@@ -21,8 +21,10 @@ from analysis.causes.goal import Goal, population
 from analysis.causes.rows import ENGINE
 from analysis.causes.scene import Scene
 from analysis.causes.settings import CauseSettings
+from analysis.causes.shift import columns_of, shift_of
 from analysis.causes.stage import Excess, Normals, leading_stage, normals, tail_excess
 from analysis.causes.window import Interval
+from analysis.result import Shift
 
 SAME_CAUSE = {"cost_cache": "cache_lost", "cost_input": "input_growth", "cost_output": "output_growth"}
 STAGE_OF_KIND = {"failure": "error", "cancel": "client", "degraded": None, "cold": "queue"}
@@ -46,6 +48,7 @@ class Explained:
     normal: pl.DataFrame
     excess: Excess | None
     explanations: tuple[Explanation, ...]
+    shift: Shift
 
 
 class Investigation:
@@ -111,8 +114,7 @@ class Investigation:
 
     def explain(self, goal: Goal, interval: Interval) -> Explained:
         inside = population(self.scene.rows, goal, self.scene.inside)
-        stages = (f"t_{stage}" for stage in goal.parts)
-        normal = population(self.scene.rows, goal, self.scene.normal, columns=("at", "ok", *stages))
+        normal = population(self.scene.rows, goal, self.scene.normal, columns=columns_of(goal, self.scene.rows))
         excess = None
         if goal.kind == "latency":
             excess = tail_excess(inside, normal, goal, self.settings)
@@ -124,7 +126,8 @@ class Investigation:
             found = self._capacity(goal)
         else:
             found = self._rate(goal, inside)
-        return Explained(goal, interval, inside, normal.select("value", "bad"), excess, tuple(found))
+        shift = shift_of(goal, inside, normal)
+        return Explained(goal, interval, inside, normal.select("value", "bad"), excess, tuple(found), shift)
 
     def _latency(self, goal: Goal, inside: pl.DataFrame, excess: Excess | None) -> list[Explanation]:
         leading = leading_stage(excess) if excess is not None else None
@@ -261,4 +264,4 @@ def _agreeing(entry: Explained, leader: Candidate, support: float, settings: Cau
 
 
 def _with(entry: Explained, explanations: list[Explanation]) -> Explained:
-    return Explained(entry.goal, entry.interval, entry.inside, entry.normal, entry.excess, tuple(explanations))
+    return replace(entry, explanations=tuple(explanations))

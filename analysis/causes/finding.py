@@ -24,7 +24,9 @@ from analysis.causes.prediction import Predictor, served_share
 from analysis.causes.rows import Rows
 from analysis.causes.scene import Scene
 from analysis.causes.segment import moves_together, within
+from analysis.causes.series import series_of
 from analysis.causes.settings import CauseSettings
+from analysis.causes.shift import figure_in
 from analysis.causes.stage import Rescue, rescue
 from analysis.causes.window import Episode, Interval
 from analysis.fleet import Fleet
@@ -136,6 +138,7 @@ def _finding(
     window = _window(episode, entry, candidate)
     share = dict(saved.shares).get(explanation.stage) if saved is not None else None
     title = _title(explanation, entry)
+    figure = figure_in(entry.shift, goal)
     return Finding(
         objective=goal.id,
         verdict=goal.judged.verdict,
@@ -161,6 +164,8 @@ def _finding(
         incident=_incident(explanation, window, scene.rows),
         n_bad=bad.height,
         windows=[_instants(window, scene.rows)],
+        shift=entry.shift,
+        series=None if figure is None else series_of(scene.rows, goal, tuple(segment.items()), figure),
     )
 
 

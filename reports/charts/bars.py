@@ -10,6 +10,8 @@ from typing import Any
 from reports.charts import theme
 from reports.charts.data import CountColumns, Losses, Segment, StackedBars, StackedColumns
 
+ROOM_FOR_WORDS = 1.6  # of the longest bar: the words at its end
+
 
 def stacked_bars(data: StackedBars, height: int) -> dict[str, Any]:
     """Horizontal stacked bars, the total at the end of each."""
@@ -105,31 +107,47 @@ def stacked_columns(data: StackedColumns, height: int) -> dict[str, Any]:
 
 
 def losses(data: Losses, height: int) -> dict[str, Any]:
-    """Horizontal bars from zero, a word at the end of each."""
+    """Horizontal bars, a word at the end of each."""
+    ends = (
+        [begin + value for begin, value in zip(data.begins, data.values, strict=True)] if data.begins else data.values
+    )
+    notes = _end_words(data) if data.begins else []
     bar = theme.trace(
         "bar",
         y=list(data.steps),
         x=list(data.values),
+        base=list(data.begins) or None,
         orientation="h",
         width=0.6,
         marker={"color": [theme.color(token) for token in data.tokens]},
-        text=list(data.ends),
-        textposition="outside",
-        textfont={"color": theme.color("ink"), "size": 12},
+        text=None if data.begins else list(data.ends),
+        textposition=None if data.begins else "outside",
+        textfont=None if data.begins else {"color": theme.color("ink"), "size": 12},
         cliponaxis=False,
         hovertext=list(data.hovers),
         hoverinfo="text",
     )
-    reach = max(data.values, default=0)
+    reach, lowest = max((*data.begins, *ends), default=0), min((0, *data.begins, *ends))
     return theme.figure(
         [bar],
         theme.layout(
             height,
+            annotations=notes,
             margin={**theme.MARGIN, "l": theme.room(data.steps)},
-            xaxis=theme.axis(grid=True, range=[0, reach * 1.6 or 1], **_unit(data.unit)),
+            xaxis=theme.axis(
+                grid=True, range=[lowest, lowest + (reach - lowest) * ROOM_FOR_WORDS or 1], **_unit(data.unit)
+            ),
             yaxis=theme.axis(grid=False, automargin=False, autorange="reversed", showline=False),
         ),
     )
+
+
+def _end_words(data: Losses) -> list[dict[str, Any]]:
+    """The word of each bar at its right side, also where the bar goes to the left."""
+    return [
+        theme.note(max(begin, begin + value), step, end, xref="x", yref="y", xanchor="left", xshift=6)
+        for begin, value, step, end in zip(data.begins, data.values, data.steps, data.ends, strict=True)
+    ]
 
 
 def count_columns(data: CountColumns, height: int) -> dict[str, Any]:

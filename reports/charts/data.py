@@ -125,14 +125,15 @@ class HeatMap:
 
 @dataclass(frozen=True)
 class Losses:
-    """Horizontal bars from zero with a word at the end of each."""
+    """Horizontal bars with a word at the end of each, from zero or from places of their own as in a waterfall."""
 
     steps: tuple[str, ...]
-    values: tuple[float, ...]
+    values: tuple[float, ...]  # length of each bar; below zero it goes to the left
     ends: tuple[str, ...]
     tokens: tuple[str, ...]
     hovers: tuple[str, ...]
     unit: str
+    begins: tuple[float, ...] = ()  # where each bar begins; empty: at zero
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ from reports.view.blocks import (
 )
 from reports.view.labels import address, badge, objective_label, objective_rule, segment_full, segment_short
 from reports.view.objectives import budget_cell, burn_cell
+from reports.view.shift import series_figure, shift_figure
 from reports.view.times import incidents, ticks, wall_clock
 
 MAX_WINDOWS = 60
@@ -69,9 +70,15 @@ def breach_of(result: AnalysisResult, objective_id: str, text: Text) -> BreachPa
     incident = {finding.incident for finding in findings if finding.incident is not None}
     together = [finding for finding in result.findings if finding.incident in incident or finding in findings]
     over_time = _over_time(objective, result, text)
+    first = findings[0] if findings else None
+    drawn = (
+        over_time,
+        None if first is None else shift_figure(first, objective, text),
+        None if first is None else series_figure(first, objective, result, text),
+    )
     left = [
         block
-        for block in (_broken(together, result, text), over_time, _exemplars(findings, text), _windows(objective, text))
+        for block in (_broken(together, result, text), *drawn, _exemplars(findings, text), _windows(objective, text))
         if block is not None
     ]
     right = [
@@ -96,7 +103,7 @@ def breach_of(result: AnalysisResult, objective_id: str, text: Text) -> BreachPa
         left=tuple(left),
         advice=_advice(objective, findings, result, text),
         right=tuple(right),
-        has_charts=isinstance(over_time, Figure),
+        has_charts=any(block is not None for block in drawn),
     )
 
 
