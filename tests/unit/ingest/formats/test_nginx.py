@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.loads import counts, load_bytes
 from tests.support.readers import DATA, rejects, requests, told_format
 
 
@@ -73,3 +79,16 @@ def test_a_torn_end_costs_one_row() -> None:
     path = DATA / "nginx" / "torn.log"
     assert rejects(path) == [("torn_line", 2)]
     assert len(requests(path)) == 1
+
+
+@pytest.mark.parametrize(
+    ("end", "seconds"), [("1970-01-01T00:00:00Z", "1.2"), ("1969-12-31T23:00:00Z", "0.1"), ("1e8", "0.5")]
+)
+def test_a_request_that_would_begin_before_2015_is_refused_at_the_door(end: str, seconds: str, tmp_path: Path) -> None:
+    good = (DATA / "nginx" / "good.jsonl").read_bytes()
+    early = json.loads(good) | {"msec": end, "request_time": seconds, "request_id": "early"}
+    receipt, rows = load_bytes(tmp_path, good + json.dumps(early).encode() + b"\n")
+    assert (receipt.format, counts(receipt), rows["request_id"].to_list()) == ("nginx", (2, 1, 0, 1), ["n-1"])
+    (refused,) = receipt.rejects
+    assert (refused.line, refused.reason) == (2, "time_out_of_range")
+    assert refused.detail.endswith("is out of range, in ns since 1970")
