@@ -29,7 +29,7 @@ from ingest.formats.heads import head_of
 from ingest.formats.otlp_columns import Piece
 from ingest.lines import UNJUDGED, json_rejects
 from ingest.mapping import Mapping
-from ingest.store import assembly, span_batch, spans
+from ingest.store import assembly, span_batch, spans, temporary
 from ingest.store.span_columns import Learned
 from ingest.store.spans import Intake, RawRelation
 from ingest.store.watch import watched
@@ -194,7 +194,9 @@ def stage_pieces(
     learned = _learned(options)
 
     def relations() -> Iterator[RawRelation]:
-        for piece in pieces:
+        for number, piece in enumerate(pieces):
+            if number:
+                temporary.release(cursor, span_batch.OF_PIECE.__contains__)
             relation = span_batch.piece_relation(cursor, piece, options.mapping)
             if not learned.shapes:
                 spans.learn(cursor, relation.sql, relation.parameters, learned)

@@ -21,10 +21,11 @@ from ingest.store import (
     assembly_who,
     shadows,
     span_judgement,
+    temporary,
 )
 from ingest.store.span_columns import DAY_NS
 
-BUCKET_SPANS = 1_000_000  # spans assembled at once: with what a load holds itself some 1.7 GB
+BUCKET_SPANS = 600_000  # spans assembled at once: temporary tables of some 0.7 GB
 FEW_SPANS = 20  # pending traces times this below the number of stored spans: only theirs are fetched
 
 
@@ -63,6 +64,8 @@ def assemble_pending(cursor: duckdb.DuckDBPyConnection) -> Made:
         shadows.keep_standing(cursor)
         written = assembly_rows.build(cursor, told)
         requests, calls = requests + written[0], calls + written[1]
+        if buckets > 1:
+            temporary.release(cursor, _is_of_bucket)
     shadows.bring_back(cursor)
     assembly_twins.mark(cursor)
     cursor.execute("DELETE FROM pending_traces")
@@ -83,6 +86,10 @@ def _source(cursor: duckdb.DuckDBPyConnection, n_traces: int) -> int:
             AND trace_id IN (SELECT trace_id FROM as_pending)""")
     cursor.execute("CREATE OR REPLACE TEMP VIEW as_source AS SELECT * FROM as_fetched")
     return _count(cursor, "SELECT count(*) FROM as_fetched")
+
+
+def _is_of_bucket(table: str) -> bool:
+    return table.startswith("as_") and table not in {"as_pending", "as_fetched"}
 
 
 def _told(cursor: duckdb.DuckDBPyConnection) -> frozenset[str]:

@@ -22,6 +22,7 @@ from ingest.store.span_columns import PROMOTED, promoted
 from ingest.store.spans import RawRelation
 
 _INTEGERS = ("line", "encoding", "started", "ended")
+OF_PIECE = frozenset({"span_piece", "span_groups", "span_shape"})  # temporary tables of the piece that is read
 LATEST_NS = (1 << 63) - 1  # what the store holds
 
 

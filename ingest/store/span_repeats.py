@@ -13,10 +13,13 @@ from dataclasses import dataclass
 
 import duckdb
 
+from ingest.store import temporary
 from ingest.store.repeats import remember
 from ingest.store.span_columns import MARKS
 
 BETTER = "CASE WHEN ended_ns IS NULL THEN 0 ELSE 1 END DESC, n_attributes DESC"
+RANGE_SPANS = 2_000_000  # spans settled at once: their keys take some 0.3 GB
+TEMPORARY = frozenset({"span_told", "span_verdict", "span_standing", "span_marked"})
 
 
 @dataclass(frozen=True)
@@ -27,19 +30,35 @@ class Repeats:
     replaced: int = 0
 
 
-def settle(cursor: duckdb.DuckDBPyConnection, table: str, upload_id: str, *, others: bool) -> Repeats:
+def settle(cursor: duckdb.DuckDBPyConnection, table: str, upload_id: str, *, others: bool, n_spans: int) -> Repeats:
     """Counts of repeats among the new spans, and between them and the spans that stood before; the losers are gone.
 
-    `others`: the store held spans before these came.
+    `others`: the store held spans before these came. `n_spans`: number of new spans; many are settled in ranges of
+    traces, so that memory does not grow with their number.
     """
+    ranges = max(1, -(-n_spans // RANGE_SPANS))
+    told = Repeats()
+    for number in range(ranges):
+        of_range = f" AND hash(trace_id) % {ranges} = {number}" if ranges > 1 else ""
+        found = _settle(cursor, table, upload_id, f"upload_id = $1{of_range}", others=others)
+        told = Repeats(told.duplicate + found.duplicate, told.replaced + found.replaced)
+        if ranges > 1:
+            temporary.release(cursor, TEMPORARY.__contains__)
+    for name in sorted(TEMPORARY):
+        cursor.execute(f"DROP TABLE IF EXISTS {name}")
+    return told
+
+
+def _settle(cursor: duckdb.DuckDBPyConnection, table: str, upload_id: str, fresh: str, *, others: bool) -> Repeats:
+    """The same for the new spans that SQL condition `fresh` names, which are all new spans of their traces."""
     within = _count(
         cursor,
-        f"""SELECT count(*) FROM (SELECT 1 FROM {table} WHERE upload_id = $1
+        f"""SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {fresh}
         GROUP BY trace_id, span_id HAVING count(*) > 1)""",
         upload_id,
     )
     if others:
-        _find_standing(cursor, table, upload_id)
+        _find_standing(cursor, table, upload_id, fresh)
         others = _count(cursor, "SELECT count(*) FROM span_standing WHERE $1 IS NOT NULL", upload_id) > 0
     if not within and not others:
         return Repeats()
@@ -54,8 +73,8 @@ def settle(cursor: duckdb.DuckDBPyConnection, table: str, upload_id: str, *, oth
             count(*) OVER same AS n_told, row_number() OVER (PARTITION BY trace_id, span_id
                 ORDER BY {BETTER}, rowid DESC) AS rank,
             min(content_key) OVER same <> max(content_key) OVER same AS is_conflict
-        FROM {table} WHERE upload_id = $1 AND (trace_id, span_id) IN (
-            SELECT trace_id, span_id FROM {table} WHERE upload_id = $1 GROUP BY ALL HAVING count(*) > 1
+        FROM {table} WHERE {fresh} AND (trace_id, span_id) IN (
+            SELECT trace_id, span_id FROM {table} WHERE {fresh} GROUP BY ALL HAVING count(*) > 1
             UNION SELECT trace_id, span_id FROM span_standing)
         WINDOW same AS (PARTITION BY trace_id, span_id)""",
         [upload_id],
@@ -84,19 +103,17 @@ def settle(cursor: duckdb.DuckDBPyConnection, table: str, upload_id: str, *, oth
             "WHERE rank = 1 AND standing_upload <> ?",
             [upload_id],
         )
-    for name in ("span_told", "span_verdict", "span_standing"):
-        cursor.execute(f"DROP TABLE IF EXISTS {name}")
     return Repeats(duplicate, replaced)
 
 
-def _find_standing(cursor: duckdb.DuckDBPyConnection, table: str, upload_id: str) -> None:
+def _find_standing(cursor: duckdb.DuckDBPyConnection, table: str, upload_id: str, fresh: str) -> None:
     """Temporary table of the spans of the store that the new ones tell again; looked for in their range of time."""
     mine = "AND spans.upload_id <> $1" if table == "spans" else "AND $1 IS NOT NULL"
     cursor.execute(
         f"""CREATE OR REPLACE TEMP TABLE span_standing AS
         SELECT spans.trace_id, spans.span_id, spans.rowid AS row, spans.ended_ns, spans.n_attributes, spans.content_key,
             spans.upload_id
-        FROM spans SEMI JOIN (SELECT trace_id, span_id FROM {table} WHERE upload_id = $1) AS fresh
+        FROM spans SEMI JOIN (SELECT trace_id, span_id FROM {table} WHERE {fresh}) AS fresh
             ON spans.trace_id = fresh.trace_id AND spans.span_id = fresh.span_id
         WHERE spans.started_ns BETWEEN (SELECT min(started_ns) FROM {table} WHERE upload_id = $1)
             AND (SELECT max(started_ns) FROM {table} WHERE upload_id = $1) {mine}""",
@@ -121,7 +138,6 @@ def _mark(cursor: duckdb.DuckDBPyConnection, table: str, upload_id: str) -> None
             cursor.execute(
                 f"UPDATE {where} SET marks = marks | {MARKS['duplicate_span_ignored']} WHERE (trace_id, span_id) IN (SELECT trace_id, span_id FROM span_marked)"
             )
-    cursor.execute("DROP TABLE span_marked")
 
 
 def _count(cursor: duckdb.DuckDBPyConnection, sql: str, upload_id: str) -> int:

@@ -186,7 +186,7 @@ class Fresh:
         rows = cursor.execute(f"SELECT shape_key, count(*) FROM {table} WHERE upload_id = $1 GROUP BY 1", [upload_id])
         by_key = dict(rows.fetchall())
         intake.shapes = {key: by_key[key >> 1] for key in learned.shapes if key >> 1 in by_key}
-        repeats = span_repeats.settle(cursor, table, upload_id, others=self.known > 0)
+        repeats = span_repeats.settle(cursor, table, upload_id, others=self.known > 0, n_spans=intake.told)
         intake.duplicate, intake.replaced = repeats.duplicate, repeats.replaced
         intake.accepted = intake.told - intake.duplicate
         if table == "span_stage":
