@@ -189,7 +189,8 @@ class Columns:
             names, told = zip(*pairs) if pairs else ((), ())  # noqa: B905  # strict costs a fifth of it
             shape = shapes[names]
             if shape < 0:  # an attribute without value among them
-                names, told = zip(*(pair for pair in pairs if pair[0] is not None), strict=True) or ((), ())
+                kept = [pair for pair in pairs if pair[0] is not None]
+                names, told = zip(*kept, strict=True) if kept else ((), ())
                 shape = shapes[names]
             numbers.append(shape)
             values.append(SEPARATOR.join(told) if told else None)

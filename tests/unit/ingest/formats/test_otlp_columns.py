@@ -9,8 +9,10 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue, KeyValueList
-from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, InstrumentationScope, KeyValue, KeyValueList
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status
 
 from ingest.errors import UnreadableInput
 from ingest.formats.contract import RawSpan
@@ -196,3 +198,25 @@ def test_the_frames_have_their_types_without_spans_too() -> None:
         pl.Binary(),
         pl.List(pl.String()),
     )
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_a_span_whose_attributes_all_lack_a_value_has_none(n: int) -> None:
+    empty = [KeyValue(key=f"empty{i}") for i in range(n)]
+    span = Span(
+        trace_id=bytes.fromhex(TRACE),
+        span_id=bytes.fromhex(SPAN),
+        attributes=empty,
+        events=[Span.Event(name="exception", attributes=empty)],
+    )
+    request = ExportTraceServiceRequest(
+        resource_spans=[
+            ResourceSpans(
+                resource=Resource(attributes=empty),
+                scope_spans=[ScopeSpans(scope=InstrumentationScope(attributes=empty), spans=[span, span])],
+            )
+        ]
+    )
+    told = piece_of(request.SerializeToString())
+    assert [(one.attributes, one.resource) for one in spans_of(told)] == [({}, {}), ({}, {})]
+    assert told.spans["vals"].to_list() == [None, None]
