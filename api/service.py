@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from datetime import UTC, datetime
@@ -48,6 +49,8 @@ from reports.writers.focus_rows import FocusOptions
 
 T = TypeVar("T")
 
+STAMP = "SOURCE_DATE_EPOCH"  # seconds since 1970 that results bear instead of the clock, for the same bytes twice
+
 MOST_REPORTS = 200  # that are looked through for the one before
 KEPT_RESULTS = 32
 KEPT_SIDES = 4
@@ -55,6 +58,21 @@ KEPT_JUDGEMENTS = 32
 MOST_SIDE_BYTES = 512_000_000  # measured requests that are kept in memory; about 600,000 of them
 HASH_DIGITS = 10
 TRIES = 3  # of a reading that a dropped day came into, before days wait for it
+
+
+def stamp() -> datetime:
+    """The instant that a result bears: the clock's, or that of SOURCE_DATE_EPOCH.
+
+    Raises:
+        ConfigError: the variable is there and is no number of seconds.
+    """
+    told = os.environ.get(STAMP)
+    if not told:
+        return datetime.now(UTC)
+    try:
+        return datetime.fromtimestamp(int(told), UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise ConfigError(f"{STAMP}: {told!r} is no number of seconds since 1970", hint="unset it") from error
 
 
 @dataclass(frozen=True)
@@ -90,7 +108,7 @@ class Service:
         books: Books | None = None,
         *,
         timezone: str | None = None,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        now: Callable[[], datetime] = stamp,
     ) -> None:
         self.store = store
         self.books = books or Books()

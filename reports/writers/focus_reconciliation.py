@@ -26,19 +26,29 @@ def reconciliation(charges: MeteredCharges, table: pl.DataFrame, version: str) -
     counted = sum(int(n) for n in table.get_column("x_RequestCount"))
     left_out = charges.unpriced_requests + charges.undated_requests
     broken = _faults(table, version)
+    rounded = SUMS_OF_A_COUNT if charges.sampled else 0
     checks = [
         _check("EffectiveCost equals the ledger", exported, charges.ledger_pico, _one_token_a_row(charges)),
         {
             "check": "x_RequestCount plus requests left out equals the report",
             "export": str(counted + left_out),
             "ledger": str(charges.requests),
-            "equal": abs(counted + left_out - charges.requests) <= (SUMS_OF_A_COUNT if charges.sampled else 0),
+            "equal": counted + left_out == charges.requests,
+            "allowed": str(rounded),
+            "passed": abs(counted + left_out - charges.requests) <= rounded,
         },
-        {"check": "no rule of FOCUS is broken", "export": str(len(broken)), "ledger": "0", "equal": not broken},
+        {
+            "check": "no rule of FOCUS is broken",
+            "export": str(len(broken)),
+            "ledger": "0",
+            "equal": not broken,
+            "allowed": "0",
+            "passed": not broken,
+        },
         *_parts(table, "x_Model", charges.by_model, charges),
         *_parts(table, "SubAccountId", charges.by_tenant, charges),
     ]
-    failed = [f"failed: {check['check']}" for check in checks if not check["equal"]]
+    failed = [f"failed: {check['check']}" for check in checks if not check["passed"]]
     return {
         "state": "DRAFT",
         "reasons": [*failed, "no bill has been compared"],
@@ -99,5 +109,7 @@ def _check(what: str, export: int, ledger: int, allowed: int) -> dict[str, Any]:
         "check": what,
         "export": usd_text(export),
         "ledger": usd_text(ledger),
-        "equal": abs(export - ledger) <= allowed,
+        "equal": export == ledger,
+        "allowed": usd_text(allowed),  # rounding of the counts that sampled rows stand for
+        "passed": abs(export - ledger) <= allowed,
     }

@@ -11,7 +11,7 @@ import pytest
 from analysis.analyze import Measured
 from api.question import Books, Question
 from api.service import Service, read_result
-from ingest.errors import NotFound
+from ingest.errors import ConfigError, NotFound
 from ingest.load import load
 from ingest.receipts import LoadOptions
 from ingest.store.database import Store, StoreSettings
@@ -46,6 +46,18 @@ def test_a_result_is_kept_until_rows_change(service: Service) -> None:
     third = service.analyze(Question())
     assert second is first
     assert (third is first, third == first) == (False, True)
+
+
+def test_the_same_store_gives_the_same_bytes_under_source_date_epoch(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1772700000")
+    told = [render(Service(service.store, service.books).analyze(Question()), "json") for _ in range(2)]
+    assert told[0] == told[1]
+    assert b"2026-03-05T08:40:00Z" in told[0]
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
+    with pytest.raises(ConfigError, match="SOURCE_DATE_EPOCH: 'yesterday' is no number of seconds"):
+        Service(service.store).analyze(Question())
 
 
 def test_a_changed_file_of_objectives_is_another_question(service: Service, tmp_path: Path) -> None:

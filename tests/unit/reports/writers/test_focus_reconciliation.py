@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from analysis.aggregates.metered import MeteredCharges
 from reports.writers.focus_reconciliation import reconciliation, total
@@ -10,7 +11,7 @@ from reports.writers.focus_rows import FocusOptions, cost_and_usage
 from tests.unit.reports.writers.test_focus import month_edge
 
 
-def judged(charges: MeteredCharges) -> dict[str, object]:
+def judged(charges: MeteredCharges) -> dict[str, Any]:
     return reconciliation(charges, cost_and_usage(charges, FocusOptions()), "1.2")
 
 
@@ -18,11 +19,11 @@ def test_sums_that_agree_pass_and_the_file_stays_a_draft_without_a_bill() -> Non
     found = judged(month_edge())
     assert (found["state"], found["passed"], found["reasons"]) == ("DRAFT", True, ["no bill has been compared"])
     assert found["checks"] == [
-        {"check": "EffectiveCost equals the ledger", "export": "0.01197", "ledger": "0.01197", "equal": True},
-        {"check": "x_RequestCount plus requests left out equals the report", "export": "5", "ledger": "5", "equal": True},
-        {"check": "no rule of FOCUS is broken", "export": "0", "ledger": "0", "equal": True},
-        {"check": "EffectiveCost of x_Model harbor-9b equals the ledger", "export": "0.01197", "ledger": "0.01197", "equal": True},
-        {"check": "EffectiveCost of SubAccountId acme equals the ledger", "export": "0.01197", "ledger": "0.01197", "equal": True},
+        {"check": "EffectiveCost equals the ledger", "export": "0.01197", "ledger": "0.01197", "equal": True, "allowed": "0", "passed": True},
+        {"check": "x_RequestCount plus requests left out equals the report", "export": "5", "ledger": "5", "equal": True, "allowed": "0", "passed": True},
+        {"check": "no rule of FOCUS is broken", "export": "0", "ledger": "0", "equal": True, "allowed": "0", "passed": True},
+        {"check": "EffectiveCost of x_Model harbor-9b equals the ledger", "export": "0.01197", "ledger": "0.01197", "equal": True, "allowed": "0", "passed": True},
+        {"check": "EffectiveCost of SubAccountId acme equals the ledger", "export": "0.01197", "ledger": "0.01197", "equal": True, "allowed": "0", "passed": True},
     ]  # fmt: skip
 
 
@@ -52,6 +53,9 @@ def test_whole_tokens_of_a_sample_may_miss_the_ledger_by_a_token_a_row() -> None
     found = judged(charges)
     assert (found["sampled"], found["passed"]) == (True, True)
     assert found["sampling_rounding_usd"] != "0"
+    first = found["checks"][0]
+    assert (first["export"] == first["ledger"], first["equal"], first["passed"]) == (False, False, True)
+    assert first["allowed"] != "0"
     assert judged(replace(charges, ledger_pico=charges.ledger_pico * 2))["passed"] is False
 
 
