@@ -79,6 +79,7 @@ def test_figures_are_told_by_dimension_with_the_percentiles_asked_for(service: T
         "by": ["user", "scenario"],
         "groups": 3,
         "left_out": 0,
+        "note": None,
         "rows": [line | {"mean": pytest.approx(0.9), "by": {"user": user, "scenario": "chat"}} for user in users],
     }
     assert [(row["by"], row["requests"]) for row in stages["rows"]] == [({"user": user}, 20) for user in users]
