@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from io import BytesIO
 from typing import IO
 
 from ingest.errors import Reject
@@ -26,6 +27,7 @@ else:
 
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 FIELD_1 = 0x0A  # tag of resource_spans, the only field of an export request
+CHUNK = 1 << 20
 MAX_VARINT_BYTES = 5  # of a length below 2^35
 
 
@@ -98,11 +100,21 @@ def messages(stream: IO[bytes], head: bytes) -> Iterator[Message]:
 
 
 def _unpacked(message: Message) -> Message:
+    """The message without its packing: all frames of it are one stream, and the last must end where it ends."""
+    parts: list[bytes] = []
+    size = 0
     try:
-        body = zstd.ZstdDecompressor().decompress(message.body, max_length=MAX_BYTES + 1)
-    except zstd.ZstdError:
+        with zstd.ZstdFile(BytesIO(message.body)) as file:
+            while part := file.read1(CHUNK):
+                size += len(part)
+                if size > MAX_BYTES:
+                    return replace(message, fault="line_too_long")
+                parts.append(part)
+    except EOFError:
+        return replace(message, fault="torn_line")
+    except zstd.ZstdError:  # damaged, or something else behind a frame
         return replace(message, fault="bad_value")
-    return replace(message, body=body) if len(body) <= MAX_BYTES else replace(message, fault="line_too_long")
+    return replace(message, body=b"".join(parts))
 
 
 def _framed(stream: IO[bytes], framing: str | None) -> Iterator[Message]:
