@@ -7,6 +7,7 @@ Steps: sniff, read, assemble, normalize, append; one transaction per source, so 
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from ingest import run_file
 from ingest.assemble import assemble, forget_pending, forget_spans, note_traces
-from ingest.errors import Cancelled, InputError, UnreadableInput
+from ingest.errors import Cancelled, InputError, ServiceError, UnreadableInput
 from ingest.formats.catalog import FORMATS
 from ingest.load_source import Job, SourceLoad
 from ingest.paths import Found, find
@@ -86,7 +87,7 @@ def load_paths(
         given = options
         if rate is not None and options.sampling_rate is None and options.mapping.sampling_rate is None:
             given = replace(options, sampling_rate=rate)
-        receipt, is_pending = _load_one(file, store, given, Job(None, told, None, assembles=False))
+        receipt, is_pending = _load_one(file, store, given, Job(None, told, None, assembles=False), is_one_of_many=True)
         receipts.append(receipt)
         pending += [receipt.upload_id] if is_pending else []
     if pending:
@@ -181,8 +182,14 @@ def inspect_paths(paths: Sequence[str | Path], options: LoadOptions) -> list[Ins
     return inspections
 
 
-def _load_one(file: Found, store: Store, options: LoadOptions, job: Job) -> tuple[Receipt, bool]:
-    """The receipt of one file, and whether spans of it wait to be assembled."""
+def _load_one(
+    file: Found, store: Store, options: LoadOptions, job: Job, *, is_one_of_many: bool = False
+) -> tuple[Receipt, bool]:
+    """The receipt of one file, and whether spans of it wait to be assembled.
+
+    Args:
+        is_one_of_many: an error that nobody foresaw fails this file alone, so that the next are read.
+    """
     work = SourceLoad(file, store, options, job)
     try:
         return work.run(), work.has_spans
@@ -193,6 +200,13 @@ def _load_one(file: Found, store: Store, options: LoadOptions, job: Job) -> tupl
         receipt = work.blank("skipped" if is_bystander else "failed", error.message, error.code)
     except OSError as error:  # the file went away, or the disk of the scratch folder is full
         receipt = work.blank("failed", f"{file.name} cannot be read: {error.strerror or error}", "unreadable_input")
+    except ServiceError:
+        raise
+    except Exception as error:
+        if not is_one_of_many or os.environ.get("TAILWISE_DEBUG"):
+            raise
+        met = f"{file.name} stopped its reader by an error that it does not know: {type(error).__name__}: {error}"
+        receipt = work.blank("failed", f"{met}. Nothing of it is stored; TAILWISE_DEBUG=1 shows where", "unforeseen")
     if receipt.state != "skipped":
         store.put_upload(work.row(receipt))
     return receipt, False

@@ -14,7 +14,8 @@ import pytest
 from ingest import unpack
 from ingest.errors import ConfigError, UnreadableInput
 from ingest.forget import forget
-from ingest.load import LoadOptions, inspect_paths, load, load_paths
+from ingest.load import LoadOptions, Receipt, inspect_paths, load, load_paths
+from ingest.load_source import SourceLoad
 from ingest.store.database import Store
 from tests.support.loads import PLAIN, counts, load_bytes, load_files, mapped, places, write
 from tests.support.shared import shared
@@ -348,3 +349,27 @@ def test_readers_in_python_are_driven_and_their_duplicates_counted() -> None:
     receipts, requests = load_files(path)
     assert counts(receipts[0]) == (3658, 3658, 0, 0)
     assert (requests["input_tokens"].sum(), requests["output_tokens"].sum()) == (49028610, 1274811)
+
+
+def test_an_error_nobody_foresaw_costs_its_file_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a.jsonl", "b.jsonl", "c.jsonl"):
+        (tmp_path / name).write_bytes(line("abc".index(name[0])))
+    run = SourceLoad.run
+
+    def failing(self: SourceLoad) -> Receipt:
+        receipt = run(self)
+        if self.file.name == "b.jsonl":
+            raise ValueError("not enough values to unpack")
+        return receipt
+
+    monkeypatch.setattr(SourceLoad, "run", failing)
+    with Store.open() as store:
+        receipts = load_paths([tmp_path], store, LoadOptions())
+        uploads = store.read("uploads").sort("name")
+    assert [(receipt.name, receipt.state, receipt.accepted) for receipt in receipts] == [
+        ("a.jsonl", "done", 1),
+        ("b.jsonl", "failed", 0),
+        ("c.jsonl", "done", 1),
+    ]
+    assert "ValueError: not enough values to unpack" in (receipts[1].message or "")
+    assert uploads["state"].to_list() == ["done", "failed", "done"]
