@@ -341,7 +341,7 @@ class Goodput:
     valid: int
     cost_per_good_request_usd: str | None
     good_output_tokens: int | None
-    output_tokens_per_usd: float | None
+    output_tokens_per_usd: float | None  # as the cost per good: of the cost of what the objectives are about
     waterfall: list[WaterfallStep]  # of the requests that the objectives are about
     series: list[TimePoint]  # of the same requests
     note: str | None
@@ -763,6 +763,7 @@ class CostRow:
     gpu_used_usd: str | None = None  # its share of the replicas' busy time
     gpu_usd: str | None = None  # its share of the whole bill for replicas, idle time included
     others: int = 0  # how many values a row stands for that sums up the end of a long table
+    covered_usd: str | None = None  # cost of the requests that the objectives cover: over good_requests, cost per good
 
 
 @dataclass(frozen=True)

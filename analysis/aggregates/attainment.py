@@ -114,8 +114,8 @@ def share_if_all_kept(defining: tuple[Objective, ...]) -> float | None:
 def with_good(frame: pl.DataFrame, objectives: Objectives, until: int | None) -> pl.DataFrame:
     """The frame with `is_good` and `good_verdict`: whether a request keeps every objective that applies to it.
 
-    A request is bad if any of them is broken, unknown if one cannot be said, excluded if none judges it. Of several
-    joint objectives, the verdict of each stands beside (`verdicts.good_column`), null outside its `where`.
+    A request is bad if any of them is broken, unknown if one cannot be said, excluded if none judges it; `is_covered`
+    tells those that lie in the `where` of one, excluded or not. Of several joint objectives, the verdict of each stands beside (`verdicts.good_column`), null outside its `where`.
     """
     defining = good_objectives(objectives)
     verdicts = [pl.when(matches(item.where)).then(verdict_expr(item, objectives.settings, until)) for item in defining]
@@ -140,7 +140,8 @@ def with_good(frame: pl.DataFrame, objectives: Objectives, until: int | None) ->
     )
     verdict = told.select(joined.alias("good_verdict")).to_series()
     each = [told.get_column(f"{n}").alias(good_column(item)) for n, item in enumerate(joint)] if len(joint) > 1 else []
-    return frame.with_columns(verdict, (verdict == GOOD).alias("is_good"), *each)
+    covered = told.select(pl.any_horizontal(pl.all().is_not_null()).alias("is_covered")).to_series()
+    return frame.with_columns(verdict, (verdict == GOOD).alias("is_good"), covered, *each)
 
 
 def _judge_one(case: Case, item: Objective) -> ObjectiveResult:

@@ -49,7 +49,12 @@ MEASURES: dict[str, pl.Expr] = {  # what is summed: exact integers
     **{name: pl.col(name) for name in TOKENS},
     **{f"known_{name}": pl.col(f"known_{name}") for name in TOKENS},
 }
-GOOD: dict[str, pl.Expr] = {"good": pl.col("requests").filter(pl.col("verdict") == "good")}
+_COVERED = pl.col("verdict").is_not_null()
+GOOD: dict[str, pl.Expr] = {  # and the money of the traffic that the good ones are of
+    "good": pl.col("requests").filter(pl.col("verdict") == "good"),
+    "covered_charged": pl.col("charged").filter(_COVERED),
+    "covered_cost": pl.col("cost_pico").filter(_COVERED),
+}
 DRIVER_MEASURES: dict[str, pl.Expr] = {
     **{f"{driver}_pico": pl.col(f"{driver}_pico") for driver in DRIVERS},
     "saved_pico": pl.col("saved_pico"),
@@ -138,10 +143,9 @@ def _lines(
         if not any(lines.get_column(f"by_{name}").count() for lines in told):
             _check(name, priced)
     dims = [_dimension(name, timezone).alias(f"by_{name}") for name in by]
-    verdict = pl.col("good_verdict") if "good_verdict" in priced.columns else pl.lit(None, pl.String)
     whole = priced.lazy().with_columns(
         *dims,
-        verdict.alias("verdict"),
+        _verdict(priced).alias("verdict"),
         pl.col("unpriced").is_not_null().alias("unpriced_request"),
         _waste().alias("waste"),
     )
@@ -218,6 +222,13 @@ def _call_lines(whole: pl.LazyFrame, calls: pl.DataFrame, by: Sequence[str]) -> 
             ).alias("counts_unpriced"),
         )
     )
+
+
+def _verdict(priced: pl.DataFrame) -> pl.Expr:
+    """The verdict of requests that an objective covers; null for those that none is about, and where nothing judged."""
+    if "good_verdict" not in priced.columns:
+        return pl.lit(None, pl.String)
+    return pl.when("is_covered").then("good_verdict") if "is_covered" in priced.columns else pl.col("good_verdict")
 
 
 def _waste() -> pl.Expr:

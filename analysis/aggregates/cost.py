@@ -63,7 +63,8 @@ def costs(
 
     Args:
         priced: the requests of the selection out of `ledger.requests`, with the dimensions of `by` (a promoted one
-            is read from `dimensions`); `good_verdict`, if it is there, gives cost per good request.
+            is read from `dimensions`); `good_verdict`, if it is there, gives cost per good request, of the requests with
+            `is_covered` (all without that column).
         replica_hours: as the store gives them for the selection, or null.
         by: dimensions of `rows`, `day` and `month` included.
         ledger: what `priced` was priced by; its calls tell models and retries apart.
@@ -163,6 +164,7 @@ def _together(shares: list[GpuShare]) -> GpuShare | None:
 def _row(key: Key, values: dict[str, int], by: Sequence[str], gpu: dict[Key, GpuShare]) -> CostRow:
     priced = values["charged"] > 0
     good = int(values["good"]) if "good" in values else None
+    covered = values["covered_cost"] if values.get("covered_charged") else None
     share = gpu.get(key)
 
     def tokens(name: str) -> int | None:
@@ -179,9 +181,10 @@ def _row(key: Key, values: dict[str, int], by: Sequence[str], gpu: dict[Key, Gpu
         unpriced_requests=int(values["unpriced_requests"]),
         wasted_usd=usd_text(values["wasted"]) if priced else None,
         good_requests=good,
-        cost_per_1k_good_usd=_per(values["cost"], good, 1_000) if priced and good is not None else None,
+        cost_per_1k_good_usd=None if covered is None else _per(covered, good or 0, 1_000),
         gpu_used_usd=None if share is None or share.used is None else usd_text(share.used),
         gpu_usd=None if share is None else usd_text(share.whole),
+        covered_usd=None if covered is None else usd_text(covered),
     )
 
 

@@ -3,6 +3,7 @@
 Input: a measured frame with `good_verdict` (aggregates/attainment.with_good), the objectives, the span.
 Output: one Goodput record. The denominator of rates is the wall clock of the span; the ratio is good / (good + bad).
 Volumes of sampled input are divided by its rate; counts are of the rows; the ratio weighs rows by their votes.
+Costs are those of the requests that the objectives are about, as the good ones are: no scenario pays for another.
 Source: metric definitions, section 5. Output tokens only: cached input would make the figure rise for nothing.
 """
 
@@ -67,12 +68,12 @@ def goodput(
         )
         .row(0)
     )
-    cost, priced = frame.select(
+    own = _about(frame, defining)
+    cost, priced = own.select(
         exact_sum(pl.col("cost_pico").cast(pl.Float64) / PICO * pl.col("weight")).alias("cost"),
         pl.col("cost_pico").count().alias("priced"),
     ).row(0)
     seconds = span.seconds
-    own = _about(frame, defining)
     return Goodput(
         objective=", ".join(item.id for item in defining) or None,
         requests_per_second=good_requests / seconds if seconds else None,
@@ -82,7 +83,7 @@ def goodput(
         good=good,
         valid=good + bad + unknown,
         unknown=unknown,
-        cost_per_good_request_usd=_cost_per_good(frame) if priced else None,
+        cost_per_good_request_usd=_cost_per_good(own) if priced else None,
         good_output_tokens=round(good_tokens) if tokens_known else None,
         output_tokens_per_usd=good_tokens / cost if priced and cost and tokens_known else None,
         waterfall=waterfall(own, defining),
@@ -176,7 +177,7 @@ def _told(frame: pl.DataFrame, defining: tuple[Objective, ...]) -> pl.DataFrame:
 
 
 def _cost_per_good(frame: pl.DataFrame) -> str | None:
-    """Exact cost of all requests over the good ones, each by its votes."""
+    """Exact cost of all requests given over the good ones, each by its votes."""
     cost, good = frame.select(
         (pl.col("cost_pico").cast(pl.Int128) * pl.col("votes")).sum().alias("cost"),
         pl.col("votes").filter(pl.col("good_verdict") == GOOD).sum().alias("good"),

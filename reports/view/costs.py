@@ -265,7 +265,10 @@ def _figures(head: Cell, group: list[CostRow], text: Text) -> Row:
     usd = _money([cost.cost_usd for cost in group]) if unpriced < requests else None
     usd = usd if is_spent(None if usd is None else str(usd), unpriced, requests) else None  # not known is not zero
     good = _total([cost.good_requests for cost in group])
-    per_thousand = words.number(usd / good * 1000) if usd is not None and good else words.UNKNOWN
+    covered = _money([cost.covered_usd for cost in group])  # of the traffic that the good ones are of
+    per_thousand = (
+        words.number(covered / good * 1000) if usd is not None and covered is not None and good else words.UNKNOWN
+    )
     return Row(
         head,
         (

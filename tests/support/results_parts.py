@@ -145,7 +145,9 @@ def quality() -> r.DataQuality:
 
 def cost_row(by: dict[str, str | None], requests: int, cost: str | None, wasted: str | None = "0.10") -> r.CostRow:
     good = round(requests * 0.98)
-    return r.CostRow(by, requests, requests * 3_830, requests * 1_590, requests * 212, None, cost, 0, wasted, good)
+    return r.CostRow(
+        by, requests, requests * 3_830, requests * 1_590, requests * 212, None, cost, 0, wasted, good, covered_usd=cost
+    )
 
 
 def costs(hostile: str) -> r.Costs:

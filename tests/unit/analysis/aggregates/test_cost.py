@@ -322,3 +322,20 @@ def test_replica_shares_of_a_long_table_are_added_up_too() -> None:
         ("u-0", "2", "1"),
         ("other", "6", "3"),
     ]
+
+
+def test_cost_per_good_of_a_group_is_of_what_the_objective_covers() -> None:
+    million = {"model": "m", "input_tokens": 1_000_000, "output_tokens": 0}  # 1 USD each
+    chat = [{**million, "user": "u", "scenario": "chat"} for _ in range(3)]
+    batch = [{**million, "user": user, "scenario": "batch"} for user in ("u", "u", "w")]
+    ledger = keep_ledger(requests(*chat, *batch), None, BOOK)
+    judged = ledger.requests.with_columns(
+        pl.Series("good_verdict", ["good", "good", "excluded", "excluded", "excluded", "excluded"]),
+        pl.Series("is_covered", [True, True, True, False, False, False]),
+    )
+    found = costs(judged, None, ("user",), ledger=ledger)
+    told = {row.by["user"]: (row.cost_usd, row.covered_usd, row.cost_per_1k_good_usd) for row in found.rows}
+    assert told == {"u": ("5", "3", "1500"), "w": ("1", None, None)}  # 3 USD of chat over 2 good, not 5 over 2
+    scenarios = {row.by["scenario"]: row.cost_per_1k_good_usd for row in found.cubes["scenario"]}
+    assert scenarios == {"chat": "1500", "batch": None}
+    assert found.cubes["model"][0].cost_per_1k_good_usd == "1500"

@@ -145,3 +145,18 @@ def test_without_objectives_success_is_good() -> None:
 def test_no_requests_are_no_figures() -> None:
     found = good_of([])
     assert (found.ratio, found.interval, found.cost_per_good_request_usd, found.good) == (None, None, None, 0)
+
+
+def test_cost_per_good_is_of_the_traffic_that_the_objective_is_about() -> None:
+    usd = 10**12
+    chats = [request(i, at_s=i, scenario="chat", ttft_ms=100, output_tokens=50, cost_pico=usd) for i in range(4)]
+    late = [request(10, at_s=10, scenario="chat", ttft_ms=3000, cost_pico=2 * usd)]
+    gone = [request(11, at_s=11, scenario="chat", status="cancelled", cost_pico=2 * usd)]  # excluded, and paid for
+    batch = [request(20 + i, at_s=i, scenario="batch", ttft_ms=100, cost_pico=100 * usd) for i in range(3)]
+    read = read_objectives(f"objectives: [{CHAT}]")
+    measured = with_good(measure(frame([*chats, *late, *gone, *batch])), read, None)
+    found = goodput(measured, good_objectives(read), MINUTE)
+    assert (found.good, found.cost_per_good_request_usd) == (4, "2")  # (4 x 1 + 2 + 2) USD over 4, not 308 over 4
+    assert found.output_tokens_per_usd == pytest.approx(200 / 8)
+    none = goodput(measured.filter(scenario="batch"), good_objectives(read), MINUTE)
+    assert (none.cost_per_good_request_usd, none.output_tokens_per_usd) == (None, None)

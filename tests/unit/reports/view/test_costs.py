@@ -162,3 +162,14 @@ def test_drivers_without_money_are_no_chart() -> None:
     free = [replace(driver, cost_usd="0") for driver in result.costs.drivers]
     part = costs_part(replace(result, costs=replace(result.costs, drivers=free)), EN)
     assert [block.title for block in part.blocks if isinstance(block, Figure)] == ["Cost per day"]
+
+
+def test_usd_per_1000_good_is_of_the_traffic_that_the_objectives_cover() -> None:
+    result = week()
+    first = result.costs.cubes["scenario"][0]
+    rows = [
+        replace(first, by={"scenario": "chat"}, cost_usd="30", covered_usd="30", good_requests=10_000),
+        replace(first, by={"scenario": "batch"}, cost_usd="900", covered_usd=None, good_requests=0),
+    ]
+    shown = table(replace(result, costs=replace(result.costs, cubes={"scenario": rows})), "By scenario")
+    assert [words(row.cells[5]) for row in (*shown.rows, *shown.foot)] == ["–", "3.00", "3.00"]  # the dearest first
