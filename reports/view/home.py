@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from analysis.result import AnalysisResult
+from analysis.result import AnalysisResult, ObjectiveResult
 from reports import text as words
 from reports.text import Text
 from reports.view import verdict
@@ -15,6 +15,7 @@ from reports.view.blocks import Badge, Cell, Column, Piece, Rich, Row, Table, nu
 from reports.view.labels import address, badge, objective_rule, worst_verdict
 from reports.view.objectives import attained_words, budget_cell, burn_cell, ordered
 from reports.view.service import HomeView, ReportItem, UploadItem
+from reports.view.times import spans_of
 
 
 @dataclass(frozen=True)
@@ -178,8 +179,7 @@ def _objectives(latest: AnalysisResult, text: Text) -> Table:
             )
         )
         figure, under = attained_words(objective)
-        breached = [w.start for w in objective.windows if w.verdict == "breached" and w.start is not None]
-        last = text.moment(max(breached)) if breached else words.UNKNOWN
+        last = _last_breach(objective, latest)
         rows.append(
             row(
                 head,
@@ -187,7 +187,7 @@ def _objectives(latest: AnalysisResult, text: Text) -> Table:
                 number_cell(figure, under),
                 budget_cell(objective),
                 burn_cell(objective),
-                text_cell(last),
+                text_cell(words.UNKNOWN if last is None else text.moment(last)),
             )
         )
     columns = (
@@ -195,6 +195,17 @@ def _objectives(latest: AnalysisResult, text: Text) -> Table:
         Column(text.say("Fastest burn"), number=True), Column(text.say("Last breach")),
     )  # fmt: skip
     return Table(text.say("Objectives"), columns, tuple(rows), cards=True)
+
+
+def _last_breach(objective: ObjectiveResult, latest: AnalysisResult) -> str | None:
+    """Since when the last breached window was broken: its finding's latest time in it, else its first data."""
+    breached = [(w.start, w.end or w.start) for w in objective.windows if w.verdict == "breached" and w.start]
+    if not breached:
+        return None
+    start, end = max(breached)
+    found = [when[0] for one in latest.findings if one.objective == objective.id for when in spans_of(one)]
+    inside = [since for since in found if start <= since < end]
+    return max(max(inside, default=start), latest.summary.first or start)
 
 
 def _reports(reports: list[ReportItem], text: Text) -> Table:

@@ -147,7 +147,7 @@ def attained_words(objective: ObjectiveResult) -> tuple[str, str | None]:
 def _attained(objective: ObjectiveResult, text: Text) -> Cell:
     figure, under = attained_words(objective)
     if objective.per is not None and objective.worst is not None and objective.worst.of is not None:
-        under = text.say("most: {who}", who=objective.worst.of)
+        under = text.say("most: {who}, n {n}", who=objective.worst.of, n=words.count(objective.worst.n))
     cell = number_cell(figure, under)
     blocks = objective.block_interval
     if blocks is None or objective.target is None:
@@ -165,8 +165,7 @@ def _valid(objective: ObjectiveResult, text: Text) -> Cell:
         parts.append(text.say("{n} excluded", n=words.count(objective.excluded)))
     if objective.verdict == "too_few" and objective.needed is not None:
         parts.append(text.say("{n} needed", n=words.count(objective.needed)))
-    n = valid if objective.target is not None or objective.worst is None else objective.worst.n
-    return number_cell(words.count(n), ", ".join(parts) or None)
+    return number_cell(words.count(valid), ", ".join(parts) or None)
 
 
 def _windows(objective: ObjectiveResult, text: Text) -> Cell:

@@ -154,7 +154,7 @@ def user_cost() -> r.ObjectiveResult:
     return replace(
         base, statistic="sum", target=None, threshold=263.74, threshold_text="263.74 USD", unit="USD", per="user",
         window=None, period=None, attainment=None, interval=None, bounds=None, value=142.23, burn_rates=[], hours=[],
-        windows=[], n_windows_judged=1500, good=0, bad=0, excluded=0,
+        windows=[], n_windows_judged=1500, good=113_527, bad=0, excluded=0,
         worst=r.WindowVerdict(at(0), at(168), "met", 4615, 0, 0, 0, 0, None, 142.23, None, None, "user-0000"),
     )  # fmt: skip
 

@@ -136,3 +136,18 @@ def test_the_interval_by_blocks_stands_beneath_the_other_and_is_explained() -> N
     assert words(shown.rows[0].cells[1]) == ["98.8 %", "98.6–98.9", "by blocks 97.1–99.6"]
     assert "the interval where requests of the same ten minutes stand or fall together" in (shown.note or "")
     assert "By blocks" not in (table().note or "")
+
+
+def test_valid_is_of_the_whole_selection_and_the_worst_count_stands_beside_the_worst_value() -> None:
+    rows = {words(row.head)[0]: row for row in table().rows}
+    per_user = rows["user.cost"]
+    assert words(per_user.cells[1])[1] == "most: user-0000, n 4,615"
+    assert words(per_user.cells[2])[0] == "113,527"
+    result = week()
+    first = result.objectives[0]
+    assert first.worst is not None
+    percentile = replace(first, target=None, statistic="p95", value=2.1, worst=replace(first.worst, n=171))
+    panel = objectives_part(replace(result, objectives=[percentile]), EN).blocks[0]
+    assert isinstance(panel, Panel)
+    assert isinstance(panel.blocks[0], Table)
+    assert words(panel.blocks[0].rows[0].cells[2])[0] == f"{first.good + first.bad:,}"
