@@ -90,7 +90,7 @@ def _reason(span: Any, latest_ns: int) -> str | None:
     n_bytes = len(span.trace_id)
     trace_id = span.trace_id.hex().zfill(32) if n_bytes in (8, 16) else None if n_bytes else ""
     span_id = span.span_id.hex() if len(span.span_id) == 8 else None
-    return reason_against(trace_id, span_id, span.start_time_unix_nano, span.end_time_unix_nano, latest_ns)
+    return reason_against(trace_id, span_id, span.start_time_unix_nano, span.end_time_unix_nano or None, latest_ns)
 
 
 def check_json(body: bytes, latest_ns: int = FAR_TIME_NS) -> tuple[int, list[RawReject]]:
@@ -155,13 +155,14 @@ def _peeled(body: bytes) -> bytes:
 
 
 def reason_against(
-    trace_id: str | None, span_id: str | None, start_ns: int, end_ns: int, latest_ns: int = FAR_TIME_NS
+    trace_id: str | None, span_id: str | None, start_ns: int | None, end_ns: int | None, latest_ns: int = FAR_TIME_NS
 ) -> str | None:
     """Why a span cannot be (errors.REJECT_REASONS), or None: the judgement of store/span_columns, in the same order.
 
     Args:
         trace_id: hex, "" where there is none, None where it is no id; so `span_id`.
-        start_ns: 0 where not set, NO_TIME where it was told and is none; so `end_ns`, which an open span has not.
+        start_ns: NO_TIME where it was told and is none, 0 or None where not set.
+        end_ns: the same; None of an open span. 0 is an end, before every start: only JSON can tell it from none.
         latest_ns: the latest instant at which it may begin.
     """
     if not trace_id:
@@ -170,17 +171,17 @@ def reason_against(
         return "zero_trace_id"
     if not span_id or not span_id.strip("0"):
         return "no_span_id"
-    if start_ns in (0, NO_TIME):
+    if start_ns in (None, 0, NO_TIME):
         return "start_unset"
     if not EARLIEST_NS <= start_ns <= latest_ns:
         return "time_out_of_range"
+    if end_ns is None:
+        return None
     if end_ns < 0:
         return "bad_value"
-    if end_ns and end_ns < start_ns:
+    if end_ns < start_ns:
         return "end_before_start"
-    if end_ns and end_ns - start_ns > LONGEST_NS:
-        return "duration_too_long"
-    return None
+    return "duration_too_long" if end_ns - start_ns > LONGEST_NS else None
 
 
 def _json_reason(span: _Span, latest_ns: int) -> str | None:
@@ -201,11 +202,11 @@ def _json_id(text: str, hexes: tuple[int, ...], base64s: tuple[int, int]) -> str
     return None
 
 
-def told_time(value: object) -> int:
-    """A time of OTLP JSON in ns, in every spelling that the bulk reader takes: 0 where absent or empty, NO_TIME where
+def told_time(value: object) -> int | None:
+    """A time of OTLP JSON in ns, in every spelling that the bulk reader takes: None where absent or empty, NO_TIME where
     it is something else; what 64 bits do not hold is cut."""
     if value is None or (isinstance(value, str) and not value.strip()):
-        return 0
+        return None
     if isinstance(value, dict):
         halves = [value.get(half) for half in ("high", "low")]
         if not all(isinstance(half, int) for half in halves):

@@ -101,7 +101,7 @@ def _span_fields(key: dict[str, str]) -> str:
         t.{key["trace_id"]} AS trace_id, t.{key["span_id"]} AS span_id, t.{key["parent_span_id"]} AS parent_id,
         kept_share(t.{key["trace_state"]}) AS kept, t.name AS name, t.kind AS kind,
         CASE WHEN t.{start} IS NULL THEN other_time(s, '$.{start}') ELSE t.{start} END AS started,
-        nullif(CASE WHEN t.{end} IS NULL THEN other_time(s, '$.{end}') ELSE t.{end} END, 0) AS ended,
+        CASE WHEN t.{end} IS NULL THEN other_time(s, '$.{end}') ELSE t.{end} END AS ended,
         t.status.code AS status, t.{key["dropped_events_count"]} AS dropped, {events} AS events,
         list_transform(t.attributes, lambda a: a.key) AS names,
         list_transform(t.attributes, lambda a: coalesce({values})) AS vals"""

@@ -106,7 +106,7 @@ def of(store: Store) -> Outcome:
 
 
 def test_every_start_and_end_is_judged_alike_by_all_ways_in(tmp_path: Path) -> None:
-    cases = list(product(STARTS, ENDS))
+    cases = [(start, end) for start, end in product(STARTS, ENDS) if end != 0]  # protobuf cannot tell that from none
     at = [[None if ns is None else str(ns) for ns in times] for times in cases]
     spans = [told(n, start, end) for n, (start, end) in enumerate(at)]
     messages = [
@@ -133,7 +133,7 @@ def test_every_start_and_end_is_judged_alike_by_all_ways_in(tmp_path: Path) -> N
 def test_the_first_reason_is_the_start(tmp_path: Path) -> None:
     cases = [
         (START, None, "open"),
-        (START, "0", "open"),
+        (START, "0", "end_before_start"),
         (START, "", "open"),
         (START, START, "ended"),
         (START, "soon", "bad_value"),

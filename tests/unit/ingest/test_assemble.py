@@ -87,6 +87,7 @@ def test_a_bad_line_never_costs_its_neighbours(tmp_path: Path) -> None:
         ({"startTimeUnixNano": "0"}, "start_unset"),
         ({"startTimeUnixNano": None}, "start_unset"),
         ({"endTimeUnixNano": str(START_NS - 5)}, "end_before_start"),
+        ({"endTimeUnixNano": "0"}, "end_before_start"),
         ({"startTimeUnixNano": "soon"}, "start_unset"),
         ({"startTimeUnixNano": "5"}, "time_out_of_range"),
         ({"endTimeUnixNano": "soon"}, "bad_value"),
