@@ -209,7 +209,8 @@ def _check_mapped(column: SourceColumn, head: Head) -> None:
     if column.column.endswith("_ns") and not column.unit:
         raise UnusableFormat(
             f'{head.name}: the unit of column "{column.names[0]}" is not told. '
-            f"Write {{from: {column.names[0]}, unit: ms}} in the mapping file",
+            f"Write {own_tables.told_with_unit({column.names[0]: own_tables.SHORT_NAMES[column.column]})} "
+            "in the mapping file",
             code="unit_missing",
         )
 
@@ -280,11 +281,12 @@ def _notes(head: Head, counts: FlatCounts, meaning: FlatMeaning, reader: FlatRea
     dropped = [name for name in head.columns if is_content(name) and name not in _used(meaning)]
     if dropped:
         yield f"not kept, for it may be content or credentials: {', '.join(dropped)}"
-    unitless = [name for name in own_tables.without_unit(head.columns) if name not in _used(meaning)]
+    used = _used(meaning)
+    unitless = {name: short for name, short in own_tables.without_unit(head.columns).items() if name not in used}
     if unitless and reader.columns is own_tables.columns:
         yield (
             f"the unit of {', '.join(unitless)} is not in its name, so it is not read; map it, such as "
-            f"columns: {{e2e: {{from: {unitless[0]}, unit: ms}}}}"
+            f"{own_tables.told_with_unit(unitless)}"
         )
     missing = [column.names[0] for column in meaning.columns if not _is_there(column.names[0], head)]
     if missing and reader.columns is own_tables.columns:  # built-in names are there, so these are the mapping's

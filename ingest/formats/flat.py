@@ -5,6 +5,10 @@ Columns are recognized by name (flat_names), or told by the mapping file. Source
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Mapping as Mapping_
+
 from ingest.formats import flat_names as known
 from ingest.formats.contract import FlatReader, Format, Head, SourceColumn
 from ingest.mapping import FIELDS, Mapping
@@ -23,6 +27,7 @@ _DURATIONS: dict[str, tuple[str, int]] = {
 }
 _MEASURES = {"input_tokens", "output_tokens", *known.DURATIONS}
 _ANCHORS = {"started_ns", "ended_ns", "request_id", "trace_id", "model", "http_status"}
+SHORT_NAMES = {column: short for short, column in FIELDS.items()} | {"tpot_ns": "tpot"}
 _NESTED = tuple(name for name in _BY_NAME if "." in name)
 
 
@@ -82,11 +87,26 @@ def mapped(mapping: Mapping) -> tuple[SourceColumn, ...]:
     return tuple(found)
 
 
-def without_unit(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Names of durations that tell no unit, for which a mapping is needed."""
-    return tuple(
-        name for name in names if (plain := known.plain(name)) in _DURATIONS and plain not in (*_BY_NAME, *_TIMES)
-    )
+def without_unit(names: tuple[str, ...]) -> dict[str, str]:
+    """Names of durations that tell no unit, for which a mapping is needed: name -> what a mapping calls its column."""
+    found = ((name, known.plain(name)) for name in names)
+    return {
+        name: SHORT_NAMES[_DURATIONS[plain][0]]
+        for name, plain in found
+        if plain in _DURATIONS and plain not in (*_BY_NAME, *_TIMES)
+    }
+
+
+def told_with_unit(sources: Mapping_[str, str]) -> str:
+    """How a mapping file tells the unit of durations, as one line of YAML.
+
+    Args:
+        sources: name of a source column -> what a mapping calls its column; of two for one column the first is told.
+    """
+    first: dict[str, str] = {}
+    for name, short in sources.items():
+        first.setdefault(short, name if re.fullmatch(r"[A-Za-z_][\w. -]*", name) else json.dumps(name))
+    return f"columns: {{{', '.join(f'{short}: {{from: {name}, unit: ms}}' for short, name in first.items())}}}"
 
 
 def sniff(head: Head) -> float:

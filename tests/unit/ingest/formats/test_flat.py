@@ -11,6 +11,7 @@ import pytest
 
 from ingest.formats import flat
 from ingest.formats.contract import Head, SourceColumn
+from ingest.formats.flat_names import DURATIONS
 from tests.support.loads import PLAIN, counts, load_bytes, load_files, mapped, places
 from tests.support.shared import shared
 
@@ -267,8 +268,34 @@ def test_a_duration_without_a_unit_is_not_guessed(tmp_path: Path) -> None:
     refused, _ = load_bytes(tmp_path, content, "b.jsonl", mapped("columns: {e2e: latency}"))
     assert (refused.state, refused.message) == (
         "failed",
-        'b.jsonl: the unit of column "latency" is not told. Write {from: latency, unit: ms} in the mapping file',
+        'b.jsonl: the unit of column "latency" is not told. '
+        "Write columns: {e2e: {from: latency, unit: ms}} in the mapping file",
     )
+
+
+@pytest.mark.parametrize("column", DURATIONS)
+def test_a_duration_without_unit_is_advised_as_what_it_is(tmp_path: Path, column: str) -> None:
+    sources = flat.without_unit(DURATIONS[column])
+    if not sources:
+        return  # names that are read as something else without their unit
+    assert set(sources.values()) == {column.removesuffix("_ns")}
+    name, short = next(iter(sources.items()))
+    content = lines({"start_time": "2026-03-02T10:00:00Z", "input_tokens": 5, "output_tokens": 3, f"x: {name}": 3})
+    advised = flat.told_with_unit({f"x: {name}": short})
+    receipt, _ = load_bytes(tmp_path, content, "a.jsonl", mapped(advised))
+    assert (receipt.state, receipt.notes, receipt.not_understood) == ("done", (), {})
+
+
+def test_every_column_without_a_unit_is_advised_under_its_own_name(tmp_path: Path) -> None:
+    content = lines({"start_time": "2026-03-02T10:00:00Z", "input_tokens": 5, "ttft": 3, "latency": 9, "e2e": 9})
+    receipt, _ = load_bytes(tmp_path, content)
+    assert receipt.notes == (
+        "the unit of e2e, latency, ttft is not in its name, so it is not read; map it, such as "
+        "columns: {e2e: {from: e2e, unit: ms}, ttft: {from: ttft, unit: ms}}",
+    )
+    (advised,) = (note.partition("such as ")[2] for note in receipt.notes)
+    _, requests = load_bytes(tmp_path, content, "b.jsonl", mapped(advised))
+    assert requests.select("ttft_ns", "e2e_ns").rows()[-1] == (3 * MS, 9 * MS)
 
 
 def test_what_no_column_holds_is_kept_counted_and_content_is_not(tmp_path: Path) -> None:
