@@ -81,8 +81,13 @@ class Opened:
 
     def end(self) -> None:
         """Leave with the exit code of rejected rows, if that was asked for."""
-        if self.strict and any(receipt.rejected for receipt in self.receipts):
-            raise typer.Exit(EXIT_REJECTED)
+        end_strict(self.strict, self.receipts)
+
+
+def end_strict(strict: bool, receipts: Sequence[Receipt]) -> None:
+    """Leave with the exit code of rejected rows, if that was asked for and there are any."""
+    if strict and any(receipt.rejected for receipt in receipts):
+        raise typer.Exit(EXIT_REJECTED)
 
 
 @contextmanager

@@ -8,29 +8,30 @@ from __future__ import annotations
 import json as json_
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from api.commands.desk import end_strict
+from api.commands.options import Input, settings_of, with_options
 from api.words import inspection_lines
+from ingest.errors import ConfigError
 from ingest.load import inspect_paths
-from ingest.mapping import Mapping, read_mapping
-from ingest.receipts import LoadOptions
 
 
+@with_options(Input)
 def inspect(
-    paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Files, directories, globs or -.")],
-    format: Annotated[str | None, typer.Option(help="Read as this format.")] = None,  # noqa: A002 - name of the option
-    mapping: Annotated[Path | None, typer.Option(help="mapping.yaml: a house's own names.")] = None,
+    given: Input,
     json: Annotated[bool, typer.Option("--json", help="As JSON on standard output.")] = False,
 ) -> None:
     """Say what files are, what could be read of them, and what each row lacks."""
-    options = LoadOptions(format, read_mapping(mapping) if mapping else Mapping())
-    found = inspect_paths(paths, options)
+    if not given.paths:
+        raise ConfigError("PATH is missing. Give a file, a directory, a glob or -")
+    given.check()
+    found = inspect_paths(given.paths, given.options(settings_of()))
     if json:
         rows = [asdict(item) | {"receipt": item.receipt.to_json()} for item in found]
         sys.stdout.write(json_.dumps(rows, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
-        return
-    for item in found:
-        sys.stdout.write("\n".join(inspection_lines(item)) + "\n")
+    else:
+        sys.stdout.writelines("\n".join(inspection_lines(item)) + "\n" for item in found)
+    end_strict(given.strict, [item.receipt for item in found])

@@ -16,7 +16,9 @@ from api.keys import KeyRing, Role, keys_file
 from api.settings import read_settings
 from api.words import table_lines
 
-keys = typer.Typer(help="Make, list and revoke the keys of a server.", no_args_is_help=True)
+keys = typer.Typer(
+    help="Make (keys add NAME --role read/ingest/admin), list and revoke the keys of a server.", no_args_is_help=True
+)
 
 OfStore = Annotated[Path | None, typer.Option("--store", help="The store's file; default that of the settings.")]
 

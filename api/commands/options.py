@@ -31,26 +31,10 @@ Paths = Annotated[
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How input is read, and where its requests are kept."""
+class Input:
+    """What is read, and how."""
 
     paths: Paths = None
-    store: Annotated[
-        Path | None,
-        typer.Option(
-            envvar="TAILWISE_STORE",
-            help="Keep requests in this store; default one for this call.",
-            rich_help_panel=PLACE,
-        ),
-    ] = None
-    server: Annotated[
-        str | None,
-        typer.Option(envvar="TAILWISE_SERVER", help="Ask the running server at this URL.", rich_help_panel=PLACE),
-    ] = None
-    key: Annotated[
-        str | None,
-        typer.Option(envvar="TAILWISE_KEY", help="Key of the server, if it wants one.", rich_help_panel=PLACE),
-    ] = None
     format: Annotated[
         str | None, typer.Option(help="Format of the input; default recognized by content.", rich_help_panel=READING)
     ] = None
@@ -76,15 +60,11 @@ class Reading:
     ] = False
 
     def check(self) -> None:
-        """Refuse what contradicts itself.
+        """Refuse a rate or a start that cannot be, before a file is read.
 
         Raises:
-            ConfigError: naming the two options.
+            ConfigError: naming the option.
         """
-        if self.store and self.server:
-            raise ConfigError("--store and --server were both given; a store has one process, so ask the server alone")
-        if not (self.paths or self.store or self.server):
-            raise ConfigError("PATH is missing. Give a file, a directory, a glob or -, or --store or --server")
         if self.sampling_rate is not None and not 0 < self.sampling_rate <= 1:
             raise ConfigError(f"--sampling-rate {self.sampling_rate:g} is not above 0 and at most 1")
         if self.sampling_rate is not None and self.sampling_rate < LEAST_RATE:
@@ -98,6 +78,40 @@ class Reading:
         mapping = read_mapping(path) if path else Mapping()
         start_ns = parse_instant(self.run_start, mapping.timezone) if self.run_start is not None else None
         return LoadOptions(self.format, mapping, self.sampling_rate, self.attributes, start_ns)
+
+
+@dataclass(frozen=True)
+class Reading(Input):
+    """How input is read, and where its requests are kept."""
+
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="TAILWISE_STORE",
+            help="Keep requests in this store; default one for this call.",
+            rich_help_panel=PLACE,
+        ),
+    ] = None
+    server: Annotated[
+        str | None,
+        typer.Option(envvar="TAILWISE_SERVER", help="Ask the running server at this URL.", rich_help_panel=PLACE),
+    ] = None
+    key: Annotated[
+        str | None,
+        typer.Option(envvar="TAILWISE_KEY", help="Key of the server, if it wants one.", rich_help_panel=PLACE),
+    ] = None
+
+    def check(self) -> None:
+        """Refuse what contradicts itself.
+
+        Raises:
+            ConfigError: naming the two options.
+        """
+        if self.store and self.server:
+            raise ConfigError("--store and --server were both given; a store has one process, so ask the server alone")
+        if not (self.paths or self.store or self.server):
+            raise ConfigError("PATH is missing. Give a file, a directory, a glob or -, or --store or --server")
+        super().check()
 
 
 @dataclass(frozen=True)

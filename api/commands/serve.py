@@ -60,12 +60,13 @@ def run_server(settings: Settings) -> None:
     Raises:
         StateError: the address is taken.
     """
-    from api.server import serve_app
-
     configure_logs()
     if settings.host not in LOOPBACK and not KeyRing(keys_file(settings.store)).listed():
         say(f"warning: {settings.host} can be reached by others and no key is set; tailwise keys add makes one")
     listener = listen(settings.host, settings.port)
+    say(f"opening {settings.store} ...")
+    from api.server import serve_app  # takes a second, and opening a large store more: the line above comes first
+
     address = f"http://{place(settings.host, listener.getsockname()[1])}/"
 
     def answers(grpc: str | None) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+from ingest.bills import NAMES
 from tests.support.readme import tables
 
 README = Path(__file__).resolve().parents[2] / "README.md"
@@ -14,6 +16,12 @@ def rows_below(header: str) -> list[str]:
     assert header in lines, f"the README lacks the table {header}"
     rows = lines[lines.index(header) + 2 :]
     return rows[: next((i for i, line in enumerate(rows) if not line.startswith("|")), len(rows))]
+
+
+def test_the_columns_of_a_bill_are_those_that_are_read() -> None:
+    rows = [re.findall(r"`(\w+)`", row) for row in rows_below("| column | other names that are read | what it holds |")]
+    known = {frozenset(names) for names in NAMES.values()}
+    assert {frozenset(name.lower() for name in row) for row in rows} == known
 
 
 def test_each_table_of_the_readme_is_that_of_its_catalog() -> None:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import shlex
 import subprocess
 import textwrap
 from collections.abc import Callable
@@ -218,6 +219,33 @@ def test_inspect_says_what_a_file_is_and_what_it_lacks(ask: Ask, folder: Path) -
     assert any(line.startswith("  lacks: ") and "queue_ns" in line for line in lines)
 
 
+def test_inspect_takes_the_options_that_it_advises_and_shows_what_they_do(ask: Ask, folder: Path) -> None:
+    (folder / "run.csv").write_text("timestamp,prompt_tokens,ttft,team\n0,5,7,a\n750,6,8,b\n760,-6,8,b\n")
+    plain = ask("inspect", "run.csv")
+    (folder / "mapping.yaml").write_text("columns: {ttft: {from: ttft, unit: ms}}\n")
+    dated = ask(
+        *("inspect", "run.csv", "--start", "2026-03-02T10:00:00Z", "--mapping", "mapping.yaml"),
+        *("--attributes", "mapped", "--sampling-rate", "0.5", "--strict"),
+    )
+    wrong = [ask("inspect", "run.csv", "--start", "soon"), ask("inspect", "run.csv", "--sampling-rate", "2")]
+    assert "--start 2026-03-02T10:00:00Z" in " ".join(plain.stdout.split())
+    assert "columns: {ttft: {from: ttft, unit: ms}}" in " ".join(plain.stdout.split())
+    assert '"timestamp" counts from the start, in s: 0 is read as 2026-03-02T10:00:00Z' in " ".join(
+        dated.stdout.split()
+    )
+    assert "ttft_ns" in dated.stdout.partition("in every row")[2].partition("lacks")[0]
+    assert "is not in its name" not in dated.stdout
+    assert (plain.returncode, dated.returncode, [ran.returncode for ran in wrong]) == (0, 4, [2, 2])
+    assert ask("inspect").returncode == 2
+
+
+def test_inspect_reads_as_the_settings_say_like_every_command(ask: Ask, folder: Path) -> None:
+    (folder / "run.csv").write_text("start_time,prompt_tokens,first\n2026-03-02T10:00:00Z,5,7\n")
+    (folder / "mapping.yaml").write_text("columns: {ttft: {from: first, unit: ms}}\n")
+    (folder / "tailwise.yaml").write_text("mapping: mapping.yaml\n")
+    assert "ttft_ns" in ask("inspect", "run.csv").stdout.partition("lacks")[0]
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [
@@ -244,15 +272,23 @@ def worked_example() -> str:
     return textwrap.dedent(block[: block.index("\n\n")])
 
 
+def shown_options() -> list[str]:
+    """Options of the command by which the README shows that the rule fires."""
+    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+    block = readme[readme.index("    tailwise diagnose --store demo/tailwise.duckdb --week 2026-W10") :]
+    command = block[: block.index("\n\n")].replace("\\\n", "").replace("api/demo", str(resources.files("api") / "demo"))
+    return shlex.split(command, comments=True)[6:]  # without the store and the week that the demo makes
+
+
 def test_the_worked_example_of_own_rules_is_listed_explained_and_fires_on_the_demo(ask: Ask, tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text(worked_example())
     samples = Path(str(resources.files("api") / "demo"))
-    options = ["--objectives", samples / "objectives.yaml", "--rules", "rules.yaml", "--json", "-"]
     listed = ask("rules", "--rules", "rules.yaml")
     told = ask("explain", "OUR-1", "--rules", "rules.yaml")
     moved = ask("explain", "KB-06", "--rules", "rules.yaml")
-    found = json.loads(ask("diagnose", samples / "2026-W10", *options).stdout)
+    found = json.loads(ask("diagnose", samples / "2026-W10", *shown_options(), "--json", "-").stdout)
     advice = {item["id"]: item for finding in found["findings"] for item in finding["recommendations"]}
+    assert found["costs"]["unpriced_requests"] == 0
     assert "Call the GPU cloud" in listed.stdout
     assert "the replicas missing ≥ 2" in told.stdout
     assert "the share of offline token ≥ 20 %" in " ".join(moved.stdout.split())

@@ -48,6 +48,12 @@ def server(tmp_path: Path) -> Iterator[str]:
         yield url
 
 
+def test_serve_says_at_once_what_it_opens(server: str, tmp_path: Path) -> None:
+    first, *later = (tmp_path / "log").read_text().splitlines()
+    assert first == "opening s.duckdb ..."
+    assert any(line.startswith(f"tailwise answers at {server}/") for line in later)
+
+
 def test_commands_ask_a_server_that_holds_the_store(
     server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
