@@ -13,6 +13,7 @@ from typing import Any
 import httpx2
 
 from analysis.result import AnalysisResult
+from api.latest import has_requests
 from api.settings import Settings
 from api.words import head_lines, verdict_lines
 from reports.render import render
@@ -53,7 +54,7 @@ def _mail(result: AnalysisResult, report_id: str, address: str, settings: Settin
         raise ValueError("no mail server is set; give smtp: HOST:PORT in the settings")
     host, _, port = settings.smtp.partition(":")
     message = EmailMessage()
-    message["Subject"] = f"{result.selection.title}: {_subject(result)}"
+    message["Subject"] = f"{result.selection.title}: {subject_of(result)}"
     message["From"] = settings.mail_from
     message["To"] = address
     message.set_content("\n".join([*head_lines(result), "", *verdict_lines(result)]) + "\n")
@@ -62,6 +63,9 @@ def _mail(result: AnalysisResult, report_id: str, address: str, settings: Settin
         server.send_message(message)
 
 
-def _subject(result: AnalysisResult) -> str:
+def subject_of(result: AnalysisResult) -> str:
+    """What a mail says of a result in its subject, after the title."""
+    if not has_requests(result):
+        return "no requests"
     breached = sum(row.verdict == "breached" for row in result.objectives)
     return f"{breached} of {len(result.objectives)} objectives breached"

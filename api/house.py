@@ -151,7 +151,9 @@ def _report(service: Service, schedules: Schedules, settings: Settings, job: Job
         return
     row = service.make_report(schedule.question(datetime.fromisoformat(job.parameters["due"])))
     failures = deliver(service.report(row["report_id"]), row["report_id"], schedule.to, settings)
-    job.message = "; ".join([f"made {row['report_id']}", *failures])
+    job.message = "; ".join([f"made {row['report_id']}", *([row["note"]] if row["note"] else []), *failures])
+    if row["note"]:
+        structlog.get_logger("schedules").warning("nothing to report", schedule=schedule.id, why=row["note"])
     for failure in failures:
         structlog.get_logger("schedules").warning("not delivered", schedule=schedule.id, why=failure)
 

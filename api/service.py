@@ -37,6 +37,7 @@ from analysis.rules.catalog import Catalog, built_in
 from analysis.rules.own import own_catalog, read_catalog
 from api.finance import source_hash
 from api.keeper import Keeper
+from api.latest import has_requests, latest_report, nothing_selected
 from api.question import Books, Question, check_dimensions, check_text
 from ingest.bills import Bill
 from ingest.errors import ConfigError, NotFound, StateError
@@ -284,7 +285,7 @@ class Service:
         return breakdown(self.side(question), part, by, objectives, metrics=metrics, percentiles=percentiles)
 
     def make_report(self, question: Question) -> dict[str, Any]:
-        """A new report in the store, as a row of the list."""
+        """A new report in the store, as a row of the list; `note` says so where its selection has no requests."""
         result = self.analyze(question)
         selection = json.dumps(asdict(result.selection), sort_keys=True)
         revision = 1 + max(lists.reports_of(self.store, selection)["revision"].to_list(), default=0)
@@ -297,19 +298,19 @@ class Service:
             "revision": revision,
         }
         self.store.put_report(row | {"result": render(result, "json").decode()})
-        return row
+        return row | {"note": None if has_requests(result) else nothing_selected(self.store)}
 
     def report(self, report_id: str) -> AnalysisResult:
-        """A stored report; "latest" is the newest.
+        """A stored report; "latest" is the newest that tells of requests.
 
         Raises:
             NotFound: no such report.
         """
         if report_id == "latest":
-            newest = lists.reports_page(self.store, None, 1)["report_id"].to_list()
-            if not newest:
+            newest = latest_report(self.store)
+            if newest is None:
                 raise NotFound("no report has been made yet", hint="load traces, then make one: POST /api/v1/reports")
-            report_id = newest[0]
+            report_id = newest
         row = lists.report(self.store, report_id)
         if row is None:
             raise NotFound(f'no report has the id "{report_id}"')

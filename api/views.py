@@ -17,6 +17,7 @@ from analysis.money import usd_text
 from analysis.objectives import Objective
 from analysis.result import AnalysisResult
 from api.house import House
+from api.latest import latest_report
 from api.question import Question
 from api.uploads import upload_view
 from ingest.errors import NotFound
@@ -77,12 +78,13 @@ def home_view(house: House) -> HomeView:
     """Uploads, reports and the latest verdicts."""
     uploads = [upload_item(house, row) for row in lists.uploads_page(house.store, None, SHOWN).to_dicts()]
     reports = [report_item(house, row) for row in lists.reports_page(house.store, None, SHOWN).to_dicts()]
-    latest = _latest(house, [report.id for report in reports])
+    latest_id = latest_report(house.store)
+    latest = _latest(house, latest_id)
     return HomeView(
         uploads=uploads,
         reports=reports,
         latest=latest,
-        latest_report=reports[0].id if reports else None,
+        latest_report=latest_id,
         timezone=house.service.timezone(Question()),
         simulated=latest.provenance.simulated if latest else False,
         retention=house.settings.retention,
@@ -163,9 +165,9 @@ def request_view(house: House, request_id: str) -> RequestView:
     )
 
 
-def _latest(house: House, report_ids: list[str]) -> AnalysisResult | None:
-    if report_ids:
-        return house.service.report(report_ids[0])
+def _latest(house: House, report_id: str | None) -> AnalysisResult | None:
+    if report_id is not None:
+        return house.service.report(report_id)
     if lists.counts(house.store)["requests"]:
         return house.service.analyze(Question())
     return None

@@ -54,7 +54,7 @@ Asking = Annotated[Ask | None, Body()]
 @router.post("/api/v1/reports", summary="Make a report and keep it", status_code=201)
 def make(house: Inside, ask: Asking = None) -> Response:
     row = house.service.make_report(_question(house, ask or Ask()))
-    return answer(_view(row), 201, {"location": f"/reports/{row['report_id']}"})
+    return answer(_view(row) | {"note": row["note"]}, 201, {"location": f"/reports/{row['report_id']}"})
 
 
 @router.post("/api/v1/result", summary="The whole result for a question with files of its own; nothing is kept")
@@ -70,7 +70,8 @@ def reports(house: Inside, after: After = None, limit: Limit = 50) -> Response:
 
 
 @router.get(
-    "/reports/{name}", summary="A report; .json, .md, .csv and .pdf are its other forms; `latest` is the newest"
+    "/reports/{name}",
+    summary="A report; .json, .md, .csv and .pdf are its other forms; `latest` is the newest that has requests",
 )
 def report(house: Inside, name: str) -> Response:
     report_id, dot, kind = name.rpartition(".")

@@ -251,6 +251,21 @@ def test_a_report_is_made_listed_and_read_in_every_form(service: TestClient) -> 
     assert forms[".md"].text.startswith("# ")
 
 
+def test_a_report_of_nothing_says_where_the_requests_are_and_is_not_the_latest(service: TestClient) -> None:
+    first = service.post("/api/v1/reports", json={"week": "2026-W10"}).json()
+    empty = service.post("/api/v1/reports", json={"week": "2025-W30"})
+    home = service.get("/").text
+    assert (empty.status_code, first["note"]) == (201, None)
+    assert re.fullmatch(
+        r"the selection has no requests; those of the store are from 2026-03-0\dT[\d:.]+Z to 2026-03-0\dT[\d:.]+Z",
+        empty.json()["note"],
+    )
+    assert service.get("/reports/latest.json").json()["summary"]["requests"] == 60
+    assert service.get("/reports/2025-W30-r1.json").json()["summary"]["requests"] == 0
+    assert 'href="/reports/2026-W10-r1"' in home
+    assert "2025-W30" in home
+
+
 def test_a_report_that_is_not_there_says_so(service: TestClient) -> None:
     answers = [service.get(path) for path in ("/reports/latest", "/reports/none", "/reports/none.docx")]
     assert [(said.status_code, said.json()["code"]) for said in answers] == [(404, "not_found")] * 3

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from api.delivery import deliver
+from api.delivery import deliver, subject_of
 from api.jobs import Job, Jobs
 from api.question import Question
 from api.schedules import KIND, Schedule, Schedules
@@ -138,6 +138,18 @@ def test_a_web_address_is_sent_the_verdicts_and_one_that_fails_is_named() -> Non
         "mailto:a@b.example",
     ]
     assert failures[1].endswith("no mail server is set; give smtp: HOST:PORT in the settings")
+
+
+def test_a_week_without_requests_is_told_as_such(tmp_path: Path) -> None:
+    with client(tmp_path) as service:
+        put(service, "r.jsonl", request_rows(10))
+        service.put("/api/v1/schedules", json=[MONDAY.model_dump()])
+        house = service.app.state.house  # type: ignore[attr-defined]
+        job = house.jobs.put(KIND, "schedule weekly", {"schedule": "weekly", "due": "2026-04-20T05:00:00+00:00"})
+        assert house.jobs.wait(job, 60)
+        empty = house.service.report("2026-W16-r1")
+    assert job.message.startswith("made 2026-W16-r1; the selection has no requests; those of the store are from 2026-")
+    assert subject_of(empty) == "no requests"
 
 
 def test_schedules_are_put_and_listed_over_http(tmp_path: Path) -> None:
