@@ -56,6 +56,7 @@ UNITS = {
     "token/s": "tok/s",
     "token": "tokens",
 }
+ONE = {"replicas": "replica", "requests": "request", "sequences": "sequence", "tokens": "token"}
 
 
 def significant(value: float | Decimal, digits: int = DIGITS) -> str:
@@ -216,7 +217,8 @@ def figure(value: float | str | None, unit: str) -> str:
     if unit in ("", "count", "1", "number"):
         return count(value) if float(value).is_integer() else significant(value)
     text = count(value) if float(value).is_integer() else significant(value)
-    return f"{text}{NBSP}{UNITS.get(unit, unit)}"
+    noun = UNITS.get(unit, unit)
+    return f"{text}{NBSP}{ONE.get(noun, noun) if value == 1 else noun}"
 
 
 def limit(value: float | str | None, unit: str) -> str:

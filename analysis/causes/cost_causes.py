@@ -285,7 +285,7 @@ def idle_capacity(scene: Scene, goal: Goal, hours: pl.DataFrame | None) -> Candi
         stage="cost_capacity",
         segment=segment,
         reach={},
-        says=f"{replicas} replicas were busy {busy:.0%} of their time, {batch:.1f} sequences at once",
+        says=f"the replicas ({replicas}) were busy {busy:.0%} of the time, {batch:.1f} sequences at once",
         evidence=(
             Evidence("busy share of replica time", busy, None, "ratio", chosen.height),
             Evidence("mean batch size while busy", batch, None, "sequences"),

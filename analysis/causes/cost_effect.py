@@ -93,7 +93,8 @@ class CostEffects:
         if further is None:
             return CostEffect(None, "How many replicas it takes is not known.")
         pico = round(further * number(mine["cost_usd"].sum()) / up * self._scene.interval.length)
-        words = f"{abs(further):.1f} {'further' if further >= 0 else 'fewer'} replicas"
+        many = f"{abs(further):.1f}".removesuffix(".0")
+        words = f"{many} {'further' if further >= 0 else 'fewer'} {'replica' if many == '1' else 'replicas'}"
         return CostEffect(_usd(pico), f"{words}, at the price of the replica hours.")
 
     def _of_pools(self, hours: pl.DataFrame, candidate: Candidate | None) -> pl.DataFrame:

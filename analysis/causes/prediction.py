@@ -271,7 +271,8 @@ def _assumption(identity: str, candidate: Candidate) -> str:
     if identity == "rate_limit" and isinstance(growth, float):
         return f"Assumes that {1 - 1 / growth:.0%} of the arrivals are refused, which count as failures. "
     if identity == "scale_out" and isinstance(missing, float):
-        return f"Assumes that the {missing:.0f} missing replicas are replaced. "
+        who = "the missing replica is" if round(missing) == 1 else f"the {missing:.0f} missing replicas are"
+        return f"Assumes that {who} replaced. "
     return ""
 
 

@@ -61,7 +61,8 @@ def _replicas(segment: Segment, then: pl.DataFrame, now: pl.DataFrame) -> Sign:
     for frame in (then, now):
         served = _cut(frame, segment, without="replica")["replica"].drop_nulls().value_counts()
         counts.append(served.filter(pl.col("count") >= EVEN * number(served["count"].mean())).height)
-    return Sign(counts[1] > counts[0], f"{counts[1]} replicas serve the segment, {counts[0]} then")
+    serve = "replica serves" if counts[1] == 1 else "replicas serve"
+    return Sign(counts[1] > counts[0], f"{counts[1]} {serve} the segment, {counts[0]} then")
 
 
 def _gone(dimension: str) -> Callable[[Segment, pl.DataFrame, pl.DataFrame], Sign]:

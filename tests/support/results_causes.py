@@ -34,7 +34,7 @@ def scale_out(objective: str) -> r.Recommendation:
         precondition="requests wait while replicas are missing",
         risk="idle cost: a spare replica is 5.00 USD per hour",
         verify="queue P95 of the pool per hour against its replicas",
-        cost=r.CostEffect("16.67", "2.0 further replicas, at the price of the replica hours."),
+        cost=r.CostEffect("16.67", "2 further replicas, at the price of the replica hours."),
     )
 
 

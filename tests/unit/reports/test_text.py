@@ -244,3 +244,16 @@ def test_chinese_sentences_keep_the_places_of_the_english_ones() -> None:
 def test_beyond_a_week_a_weekday_stands_with_its_date() -> None:
     dated = Text.of("en", "UTC", dated=True)
     assert dated.span("2026-03-07T12:00:00Z", "2026-03-07T16:00:00Z") == "Sat 7 March 12:00–16:00"
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "shown"),
+    [
+        (1.0, "replicas", "1 replica"),
+        (0.0, "requests", "0 requests"),
+        (1.0, "token", "1 token"),
+        (1.0, "req/s", "1 req/s"),
+    ],
+)
+def test_one_of_a_thing_is_no_plural(value: float, unit: str, shown: str) -> None:
+    assert text.figure(value, unit).replace(NBSP, " ") == shown

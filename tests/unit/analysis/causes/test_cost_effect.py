@@ -60,6 +60,14 @@ def test_a_warm_pool_costs_the_time_in_which_replicas_were_down() -> None:
 
 
 @pytest.mark.parametrize(
+    ("missing", "words"), [(1.0, "1 further replica"), (2.0, "2 further replicas"), (1.5, "1.5 further replicas")]
+)
+def test_one_replica_is_no_plural_and_a_whole_number_has_no_fraction(missing: float, words: str) -> None:
+    found = CostEffects(scene(hours=hours())).of("scale_out", candidate("replica_missing", replicas_missing=missing))
+    assert found.says == f"{words}, at the price of the replica hours."
+
+
+@pytest.mark.parametrize(
     ("identity", "why"),
     [
         ("scale_out", "Replica hours with their cost were not loaded."),

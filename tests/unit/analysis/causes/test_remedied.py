@@ -68,3 +68,8 @@ def test_what_traces_do_not_show_is_not_told() -> None:
     assert sign_of("scale_out", EAST, rows().drop("replica"), rows()) == UNSEEN
     assert sign_of("scale_out", EAST, rows(10), rows()).is_done is None
     assert sign_of("raise_batch_limit", EAST, rows(), rows(batch_size=None)).is_done is None
+
+
+def test_one_replica_serves_and_several_serve() -> None:
+    then, now = rows(replicas=["r-0", "r-1"]), rows(replicas=["r-0"])
+    assert sign_of("scale_out", EAST, then, now).says == "1 replica serves the segment, 2 then"

@@ -79,7 +79,7 @@ def test_an_action_in_full_tells_evidence_engines_prediction_and_check() -> None
         "Left out: slower decoding is left as it was.",
     ]
     assert found["Effect on cost"] == [
-        "16.67 USD over the incident: 2.0 further replicas, at the price of the replica hours."
+        "16.67 USD over the incident: 2 further replicas, at the price of the replica hours."
     ]
     assert found["Reported elsewhere"] == [
         "queue falls faster than load once use leaves 100 %; conditions differ (KB-01)"
