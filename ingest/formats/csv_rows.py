@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from typing import IO
 
 from ingest.formats.contract import RawReject, Source
-from ingest.formats.heads import fault_of, head_of_cells, head_of_torn, is_hidden
+from ingest.formats.heads import Cells, fault_of, head_of_torn
 from ingest.formats.json_rows import MAX_BYTES
 
 
 @dataclass(frozen=True)
 class CsvRow:
-    """One record: cells by column name, the line it starts on, and its text; of tables with content its head."""
+    """One record: cells by column name, the line it starts on, and what its head is made from."""
 
     value: dict[str, str]
     line: int
-    text: str
+    text: Cells
 
 
 class _Lines:
@@ -75,5 +75,4 @@ def _row(header: list[str], cells: list[str], line: int, raw: str, delimiter: st
         is_torn = len(cells) < len(header) and not raw.endswith(("\n", "\r"))
         says = f"{len(cells)} values for {len(header)} columns"
         return RawReject(line, None, "torn_line" if is_torn else "wrong_columns", head_of_torn(raw, header), says)
-    shown = head_of_cells(cells, header, delimiter) if any(map(is_hidden, header)) else raw
-    return CsvRow(dict(zip(header, cells, strict=True)), line, shown)
+    return CsvRow(dict(zip(header, cells, strict=True)), line, Cells(cells, header, delimiter))

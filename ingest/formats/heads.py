@@ -1,7 +1,7 @@
 """What a reject shows of the row it stands for: its first characters and what is wrong with it, without content.
 
 Input: bytes or text of a refused row. Output: at most 200 characters; prompts, answers, credentials and addresses are
-replaced by an ellipsis, and text of which nobody can say whether it is one is not shown.
+replaced by an ellipsis or their shape (visible), and text of which nobody can say whether it is one is not shown.
 Source: format page, section 6 (personal data); list of names in content and flat_names.
 """
 
@@ -10,27 +10,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from ingest.bounds import MAX_OBJECT_BYTES
 from ingest.errors import HEAD_CHARACTERS
 from ingest.formats import content, flat_names
+from ingest.formats.visible import HIDDEN, plain_text, visible, without_credentials
 
-HIDDEN = "…"
 LOOKED_AT = 16 * HEAD_CHARACTERS  # bytes of a row that its head is made from
-MAX_VALUE = 40  # characters of a value that a detail repeats
-MAX_TEXT = 64  # characters of a text within a head; a longer one is prose
+MAX_TEXT = 64  # characters of a text within a head
 PLAIN_LINE = 80  # a line of text without quotes that is longer may be the rest of a cut one
 EXPLAINED = 1 << 20  # bytes of a line that is parsed once more to say where it breaks
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?$)|[{}\[\]]|[^"{}\[\]]+', re.DOTALL)
 _IS_KEY = re.compile(r"\s*:")
 _IS_ATTRIBUTE = re.compile(r'"[a-zA-Z]\w*(?:\.\w+)+"')  # the name of an attribute under "key", which is no credential
-_CREDENTIAL = re.compile(
-    r"\b(?:sk|pk|rk)[-_][\w-]{8,}|\bBearer\s+[^\s\"]{4,}|\beyJ[\w-]{8,}(?:\.[\w-]+)*|\bAKIA[0-9A-Z]{12,}"
-    r"|(?<=key=)[^&\s\"]+|(?<=token=)[^&\s\"]+|(?<=secret=)[^&\s\"]+|(?<=password=)[^&\s\"]+"
-    r"|[^@\s\"<>,;]+@[^@\s\"<>,;]+\.[A-Za-z]{2,}|\b(?:\d{1,3}\.){3}\d{1,3}\b"
-)
 _CONTENT_WORDS = frozenset(
     (
         *("prompt", "prompts", "message", "messages", "content", "contents", "completion", "completions", "answer"),
@@ -41,6 +36,15 @@ _CONTENT_WORDS = frozenset(
 _FIGURE_ENDS = ("tokens", "count", "length", "len", "id", "ms", "s", "ns", "time", "cost", "type")
 _NAMES_OF_NAMES = ("key", "name")  # {"key": "input.value", "value": ...}: attributes as a list
 _NAMES_OF_VALUES = ("value", "vStr", "v_str")
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A row of a table, of which a head is made only if it is refused."""
+
+    cells: Sequence[str]
+    header: Sequence[str]
+    delimiter: str
 
 
 @lru_cache(maxsize=4096)
@@ -54,8 +58,10 @@ def is_hidden(name: str) -> bool:
     return not _CONTENT_WORDS.isdisjoint(words) or content.is_content(name)
 
 
-def head_of(data: bytes | str) -> str:
-    """First characters of a row of JSON or text, without content."""
+def head_of(data: bytes | str | Cells) -> str:
+    """First characters of a row of JSON, text or cells, without content."""
+    if isinstance(data, Cells):
+        return head_of_cells(data.cells, data.header, data.delimiter)
     if isinstance(data, bytes):
         text = data[:LOOKED_AT].decode("utf-8", "replace")
     else:
@@ -63,8 +69,8 @@ def head_of(data: bytes | str) -> str:
     text = text.strip("\r\n").replace("\0", "\ufffd")
     start = text.lstrip(" \t\ufeff")[:1]
     if start in ("{", "[", '"'):
-        text = _without_content(text)
-    return without_credentials(text[: 2 * HEAD_CHARACTERS])[:HEAD_CHARACTERS]
+        return without_credentials(_without_content(text)[: 2 * HEAD_CHARACTERS])[:HEAD_CHARACTERS]
+    return plain_text(text[: 2 * HEAD_CHARACTERS])[:HEAD_CHARACTERS]
 
 
 def head_of_line(data: bytes) -> str:
@@ -80,12 +86,11 @@ def head_of_cells(cells: Sequence[str], header: Sequence[str], delimiter: str) -
     shown: list[str] = []
     length = 0
     for name, cell in zip(header, cells, strict=False):
-        known = HIDDEN if cell and is_hidden(name) else cell[: HEAD_CHARACTERS + 1]
-        shown.append(f"{known[:MAX_TEXT]}{HIDDEN}" if len(known) > MAX_TEXT and " " in known else known)
+        shown.append(HIDDEN if cell and is_hidden(name) else _short(cell, name))
         length += len(shown[-1]) + len(delimiter)
         if length > HEAD_CHARACTERS:
             break
-    return head_of(delimiter.join(shown))
+    return delimiter.join(shown).replace("\0", "\ufffd")[:HEAD_CHARACTERS]
 
 
 def head_of_torn(data: bytes | str, header: Sequence[str]) -> str:
@@ -93,22 +98,17 @@ def head_of_torn(data: bytes | str, header: Sequence[str]) -> str:
     return HIDDEN if any(map(is_hidden, header)) else head_of(data)
 
 
-def without_credentials(text: str) -> str:
-    """The text with what looks like a key, a mail or a network address replaced."""
-    return _CREDENTIAL.sub(HIDDEN, text)
-
-
-def shortened(value: object) -> str:
-    """A value in quotes, cut to a length that a message bears."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    text = without_credentials(text[: 4 * MAX_VALUE])
-    cut = f"{text[:MAX_VALUE]}{HIDDEN}" if len(text) > MAX_VALUE else text
-    return f'"{cut}"' if isinstance(value, str) else cut
+def shortened(value: object, name: str = "") -> str:
+    """A value of that name as a message shows it: in quotes if it is text, by its shape if it may be content."""
+    if isinstance(value, str):
+        told = visible(value, name)
+        return f'"{value}"' if told == value else told
+    return visible(json.dumps(value, ensure_ascii=False, default=str), name)
 
 
 def named(name: str, value: object, rule: str) -> str:
     """`name: value rule`; the value is left out where the name says that it may be content."""
-    return f"{name}: {HIDDEN if is_hidden(name) else shortened(value)} {rule}"
+    return f"{name}: {HIDDEN if is_hidden(name) else shortened(value, name)} {rule}"
 
 
 def too_long(size: int | None = None) -> str:
@@ -171,7 +171,7 @@ def _without_content(text: str) -> str:
                 if key in _NAMES_OF_NAMES:
                     is_named = is_hidden(mark.strip('"'))
                     hides = hides and not _IS_ATTRIBUTE.fullmatch(mark)
-                shown = f'"{HIDDEN}"' if hides else _short_text(mark)
+                shown = f'"{HIDDEN}"' if hides else _short_text(mark, key)
         elif mark in "{[" and hides:
             _skip(tokens)
             shown, is_named = HIDDEN, False
@@ -179,7 +179,7 @@ def _without_content(text: str) -> str:
             is_named = is_named and mark == "{"  # within the value of an attribute
             shown = mark
         else:
-            shown = mark
+            shown = plain_text(mark)
         hides = hides and (mark.strip().endswith(":") or bool(_IS_KEY.match(text, token.end())))
         parts.append(shown)
         length += len(shown)
@@ -188,8 +188,20 @@ def _without_content(text: str) -> str:
     return "".join(parts)
 
 
-def _short_text(mark: str) -> str:
-    return mark if len(mark) <= MAX_TEXT + 2 else f'{mark[: MAX_TEXT + 1]}{HIDDEN}"'
+def _short_text(mark: str, name: str) -> str:
+    """A text of JSON, quotes and escapes included, or what may be shown of it."""
+    try:
+        value = str(json.loads(mark))
+    except ValueError:
+        value = mark.strip('"')
+    told = _short(value, name)
+    return mark if told == value else f'"{told}"'
+
+
+def _short(value: str, name: str) -> str:
+    """What a head shows of a text of that name."""
+    told = visible(value[:LOOKED_AT], name, most=LOOKED_AT, length=len(value))
+    return f"{told[:MAX_TEXT]}{HIDDEN}" if len(told) > MAX_TEXT else told
 
 
 def _skip(tokens: object) -> None:

@@ -18,7 +18,7 @@ import msgspec
 from ingest.bounds import MAX_OBJECT_BYTES
 from ingest.errors import HEAD_CHARACTERS
 from ingest.formats.contract import RawReject, Source
-from ingest.formats.heads import fault_of, head_of, head_of_line, too_long
+from ingest.formats.heads import Cells, fault_of, head_of, head_of_line, too_long
 
 MAX_BYTES = MAX_OBJECT_BYTES  # of one line or element, as reject reason line_too_long says
 CHUNK_BYTES = 1 << 20
@@ -46,7 +46,7 @@ class Row:
     data: bytes = b""
 
 
-def reject(reason: str, line: int | None, offset: int | None, data: bytes | str, detail: str = "") -> RawReject:
+def reject(reason: str, line: int | None, offset: int | None, data: bytes | str | Cells, detail: str = "") -> RawReject:
     """A rejected piece with its first characters, content left out, and what is wrong with it."""
     if not isinstance(data, bytes):
         return RawReject(line, offset, reason, head_of(data), detail)

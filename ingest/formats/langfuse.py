@@ -19,7 +19,7 @@ from typing import Any
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RawSpan, RowReader, Source
 from ingest.formats.csv_rows import csv_rows
-from ingest.formats.heads import named
+from ingest.formats.heads import Cells, named
 from ingest.formats.json_rows import json_rows, reject
 from ingest.formats.parquet_rows import parquet_rows
 
@@ -89,7 +89,7 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
         yield _root(trace_id, top, {})
 
 
-Item = tuple[dict[str, Any], int, bytes | str]
+Item = tuple[dict[str, Any], int, bytes | str | Cells]
 
 
 def _traces(source: Source, head: Head) -> Iterator[RawRow]:
@@ -117,7 +117,7 @@ def _traces(source: Source, head: Head) -> Iterator[RawRow]:
             yield _record(trace, line, raw)
 
 
-def _record(trace: Mapping[str, Any], line: int, raw: bytes | str) -> RawSpan | RawReject:
+def _record(trace: Mapping[str, Any], line: int, raw: bytes | str | Cells) -> RawSpan | RawReject:
     """The span that tells of a trace what its observations do not."""
     trace_id, start = _trace_id(trace.get("id")), v.instant_ns(trace.get("timestamp"))
     if trace_id is None or start is None:
@@ -253,7 +253,7 @@ def _root(trace_id: str, top: _Top, trace: Mapping[str, Any]) -> RawSpan:
 
 
 def _span(
-    row: Mapping[str, Any], line: int, raw: bytes | str, trace: Mapping[str, Any], several: Mapping[str, _Top]
+    row: Mapping[str, Any], line: int, raw: bytes | str | Cells, trace: Mapping[str, Any], several: Mapping[str, _Top]
 ) -> RawSpan | RawReject:
     trace_id, start = _trace_id(row.get("trace_id")), v.instant_ns(row.get("start_time"))
     if trace_id is None or start is None:

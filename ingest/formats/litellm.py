@@ -15,6 +15,7 @@ from typing import Any
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawNote, RawReject, RawRow, RowReader, Source
 from ingest.formats.csv_rows import csv_rows
+from ingest.formats.heads import Cells
 from ingest.formats.json_rows import json_rows
 from ingest.formats.request_rows import Times, checked, extra, timed, usage, with_cached
 from ingest.selection import zone_of
@@ -43,7 +44,7 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
         yield RawNote(v.naive_note(source.timezone))
 
 
-Entry = tuple[Mapping[str, Any], int, int | None, bytes | str]
+Entry = tuple[Mapping[str, Any], int, int | None, bytes | str | Cells]
 
 
 def _entries(source: Source, head: Head) -> Iterator[Entry | RawReject]:
@@ -57,7 +58,7 @@ def _entries(source: Source, head: Head) -> Iterator[Entry | RawReject]:
         yield row if isinstance(row, RawReject) else (row.value, row.line, row.offset, row.data)
 
 
-def _request(row: Mapping[str, Any], line: int, offset: int | None, raw: bytes | str, zone: tzinfo) -> RawRow:
+def _request(row: Mapping[str, Any], line: int, offset: int | None, raw: bytes | str | Cells, zone: tzinfo) -> RawRow:
     metadata = v.mapping(row.get("metadata"))
     status, http, error_type = _outcome(row, metadata)
     is_cached = v.flag(row.get("cache_hit")) is True

@@ -18,9 +18,11 @@ import msgspec
 from google.protobuf.message import DecodeError
 
 from ingest.bounds import FAR_TIME_NS, NO_TIME
-from ingest.errors import HEAD_CHARACTERS, UnreadableInput
+from ingest.errors import UnreadableInput
 from ingest.formats.contract import RawReject
+from ingest.formats.heads import MAX_TEXT
 from ingest.formats.otlp_columns import whole_class
+from ingest.formats.visible import visible
 from ingest.schema import NS_PER_S
 
 LONGEST_NS = 24 * 3600 * NS_PER_S  # longer is the mark of an unset start
@@ -82,8 +84,12 @@ def check_protobuf(body: bytes, latest_ns: int = FAR_TIME_NS) -> tuple[int, list
         reason = _reason(span, latest_ns)
         if reason is not None:
             name = span.name.decode("utf-8", "replace")
-            refused.append(RawReject(None, None, reason, f"{name} {span.trace_id.hex()}"[:HEAD_CHARACTERS]))
+            refused.append(RawReject(None, None, reason, _head(name, span.trace_id.hex())))
     return len(spans), refused
+
+
+def _head(name: str | None, trace_id: str | None) -> str:
+    return f"{visible(name or '', most=MAX_TEXT)} {visible(trace_id or '', 'id')}"
 
 
 def _reason(span: Any, latest_ns: int) -> str | None:
@@ -119,7 +125,7 @@ def check_json(body: bytes, latest_ns: int = FAR_TIME_NS) -> tuple[int, list[Raw
         for span in scope.spans or ()
     ]
     return len(spans), [
-        RawReject(None, None, reason, f"{span.name or ''} {span.trace_id or ''}"[:HEAD_CHARACTERS])
+        RawReject(None, None, reason, _head(span.name, span.trace_id))
         for span in spans
         if (reason := _json_reason(span, latest_ns))
     ]

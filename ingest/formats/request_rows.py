@@ -14,7 +14,7 @@ from typing import Any
 
 from ingest.formats import values as v
 from ingest.formats.contract import RawNote, RawReject, RawRequest
-from ingest.formats.heads import named
+from ingest.formats.heads import Cells, named
 from ingest.formats.json_rows import reject
 from ingest.schema import NS_PER_S
 
@@ -174,7 +174,7 @@ def checked(
     *,
     line: int | None,
     offset: int | None,
-    raw: bytes | str,
+    raw: bytes | str | Cells,
     calls: tuple[Mapping[str, object], ...] = (),
 ) -> RawRequest | RawReject:
     """The row, or why it cannot be one; columns without a value are left out.

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from duckdb import DuckDBPyConnection
 
 from ingest.bounds import MAX_FIGURE
-from ingest.formats.heads import without_credentials
+from ingest.formats.visible import unmarked
 from ingest.schema import REPLICA_HOURS
 from ingest.store import flat_rows, flat_source, shadows
 from ingest.store.flat_details import PREFIX, details
@@ -233,7 +233,7 @@ def refused(cursor: DuckDBPyConnection) -> Iterator[tuple[int, str, str]]:
     last = 0
     page = "SELECT rn, reason, coalesce(detail, '') FROM refused_rows WHERE rn > ? ORDER BY rn LIMIT 10000"
     while rows := cursor.execute(page, [last]).fetchall():
-        yield from ((int(number), str(reason), without_credentials(str(detail))) for number, reason, detail in rows)
+        yield from ((int(number), str(reason), unmarked(str(detail))) for number, reason, detail in rows)
         last = int(rows[-1][0])
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ingest.bounds import MAX_COST_USD, most
-from ingest.formats.heads import HIDDEN, MAX_VALUE, is_hidden
+from ingest.formats.heads import is_hidden
+from ingest.formats.visible import HIDDEN, marked_sql
 from ingest.store.flat_sql import DAY_NS, DURATIONS, FIRST_NS, TOKENS, Input, Plan, bad_clause, text
 from ingest.store.retention import REASON
 
@@ -87,10 +88,8 @@ def _first(arms: Iterable[tuple[str, str]]) -> str:
 
 
 def _named(number: int, item: Input, rule: str) -> str:
-    """SQL of `name: value rule`."""
+    """SQL of `name: value rule`, the value marked (visible)."""
     if is_hidden(item.key):
         return text(f"{item.key}: {HIDDEN} {rule}")
-    value = f"CAST(r{number} AS VARCHAR)"
-    cut = f"left({value}, {MAX_VALUE}) || CASE WHEN length({value}) > {MAX_VALUE} THEN '{HIDDEN}' ELSE '' END"
-    shown = f"CASE WHEN try_cast({value} AS DOUBLE) IS NULL THEN '\"' || {cut} || '\"' ELSE {cut} END"
+    shown = marked_sql(f"CAST(r{number} AS VARCHAR)")
     return f"concat({text(f'{item.key}: ')}, {shown}, {text(f' {rule}' if rule else '')})"

@@ -23,6 +23,7 @@ from ingest.bounds import MAX_COST_USD, MAX_COUNT, MAX_FIGURE, MAX_TOKENS, NO_TI
 from ingest.formats.attributes import ABSENT, MAPPED_FIELDS, PICKS
 from ingest.formats.content import KNOWN, is_content
 from ingest.formats.stages import KIND_PICKS, PRESENCE_PICKS, classify
+from ingest.formats.visible import marked_sql
 from ingest.mapping import Mapping
 from ingest.schema import SPAN_FIELDS, SQL_TYPES, Kind
 from ingest.store.retention import REASON
@@ -228,8 +229,8 @@ def _detail(counts: dict[str, int]) -> str:
         if counts.get(name)
     )
     return f"""CASE refused
-        WHEN 'bad_trace_id' THEN concat('trace id: "', left(trace_id, 40), '" is no 16 bytes')
-        WHEN 'no_span_id' THEN concat('span id: "', left(span_id, 40), '" is no 8 bytes')
+        WHEN 'bad_trace_id' THEN concat('trace id: ', {marked_sql("trace_id")}, ' is no 16 bytes')
+        WHEN 'no_span_id' THEN concat('span id: ', {marked_sql("span_id")}, ' is no 8 bytes')
         WHEN 'start_unset' THEN concat('start: ', CASE started WHEN {NO_TIME} THEN 'no count of nanoseconds' ELSE coalesce(started::VARCHAR, 'none') END)
         WHEN 'end_before_start' THEN concat('end: ', ended, ' lies before start: ', started)
         WHEN 'duration_too_long' THEN concat('from start: ', started, ' to end: ', ended)

@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from ingest.formats.heads import without_credentials
+from ingest.formats.visible import unmarked
 from ingest.mapping import Mapping
 from ingest.store import retention, span_columns, span_repeats, span_source
 from ingest.store.database import ArrowFrame
@@ -230,7 +230,7 @@ def refusals(cursor: duckdb.DuckDBPyConnection, relation: RawRelation, learned: 
         f"SELECT line, refused, head, coalesce(detail, '') FROM ({sql}) WHERE refused NOT IN ({silent}) ORDER BY line, refused, head",
         dict(relation.parameters),
     ).fetchall()
-    return [(line, reason, head, without_credentials(detail)) for line, reason, head, detail in rows]
+    return [(line, reason, head, unmarked(detail, "id")) for line, reason, head, detail in rows]
 
 
 def forget(cursor: duckdb.DuckDBPyConnection, upload_id: str) -> int:

@@ -58,6 +58,81 @@ def test_a_refused_row_of_a_table_names_column_value_and_rule(
     assert told.detail.removeprefix("row 2, ").startswith(detail)
 
 
+PRIVATE = (
+    "my password is hunter2",
+    "tell me about my cancer diagnosis",
+    "+49 170 1234567",
+    "DE89370400440532013000",
+    "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "array", "parquet"])
+@pytest.mark.parametrize("column", ["output_tokens", "start_time", "scenario"])
+@pytest.mark.parametrize("value", PRIVATE)
+def test_prose_and_credentials_in_a_column_of_figures_are_told_by_their_shape(
+    kind: str, column: str, value: str, tmp_path: Path
+) -> None:
+    rows = [GOOD | {"id": f"r-{number}", "scenario": "chat"} for number in range(3)]
+    rows[1] |= {"output_tokens": "abc", column: value}
+    texts = [{key: str(told) for key, told in row.items()} for row in rows]
+    content = {
+        "jsonl": lambda: "".join(json.dumps(row) + "\n" for row in rows).encode(),
+        "csv": lambda: pl.DataFrame(texts).write_csv().encode(),
+        "array": lambda: json.dumps(rows).encode(),
+        "parquet": lambda: _parquet(pl.DataFrame(texts), tmp_path / "made"),
+    }[kind]()
+    path = tmp_path / f"rows.{kind}"
+    path.write_bytes(content)
+    with Store.open() as store:
+        (receipt,) = load_paths([path], store, LoadOptions())
+        stored = store.rejects().to_dicts()
+    assert (receipt.accepted, receipt.rejected) == (2, 1)
+    (told,) = receipt.rejects
+    shape = f"text of {len(value)} characters"
+    assert shape in told.head
+    assert "r-1" in told.head
+    if column == "output_tokens":
+        assert f"output_tokens: {shape} is no whole number" in told.detail
+    shown = json.dumps([receipt.to_json(), stored], default=str) + "\n".join(receipt_lines(receipt))
+    assert value not in shown
+    assert "hunter2" not in shown
+
+
+@pytest.mark.parametrize("value", ["abc", "12,5", "-3x", "2026-13-01T00:00:00Z", "1e99", "n/a"])
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+def test_what_a_column_holds_by_mistake_is_still_shown(kind: str, value: str, tmp_path: Path) -> None:
+    rows = [GOOD | {"id": f"r-{number}"} for number in range(3)]
+    rows[1] |= {"output_tokens": value, "start_time": value}
+    content = {
+        "jsonl": lambda: "".join(json.dumps(row) + "\n" for row in rows).encode(),
+        "csv": lambda: (
+            pl.DataFrame([{key: str(told) for key, told in row.items()} for row in rows]).write_csv().encode()
+        ),
+    }[kind]()
+    receipt, _ = load_bytes(tmp_path, content, f"rows.{kind}")
+    (told,) = receipt.rejects
+    assert value in told.head
+    assert value in told.detail
+
+
+@pytest.mark.parametrize("value", PRIVATE)
+def test_prose_and_credentials_in_a_refused_span_are_told_by_their_shape(value: str, tmp_path: Path) -> None:
+    spans = [
+        span("a", span_id="a"),
+        span(value, span_id="b") | {"endTimeUnixNano": "5"},
+        span("c", span_id="c") | {"traceId": value},
+        span("d", span_id="d") | {"spanId": value},
+        span("e", attributes={"gen_ai.usage.input_tokens": value}, span_id="e") | {"startTimeUnixNano": value},
+    ]
+    path = write_lines(tmp_path / "t.jsonl", [request(spans)])
+    (receipt,), _ = load_files(path)
+    assert receipt.rejected == (3 if len(value) == 22 and value.isalnum() else 4)  # 22 digits of base64 are 16 bytes
+    shown = json.dumps(receipt.to_json(), default=str) + "\n".join(receipt_lines(receipt))
+    assert value not in shown
+    assert f"id: text of {len(value)} characters is no" in shown
+
+
 def _parquet(frame: pl.DataFrame, path: Path) -> bytes:
     frame.write_parquet(path)
     return path.read_bytes()

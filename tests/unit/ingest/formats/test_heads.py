@@ -86,13 +86,13 @@ def test_values_of_attributes_after_a_hidden_one_are_shown() -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ('{"x": "sk-abcdefgh12345678"}', '{"x": "…"}'),
+        ('{"x": "sk-abcdefgh12345678"}', '{"x": "text of 19 characters"}'),
         (
             '10.1.2.3 - - [21/Mar/2025] "GET /v1?api_key=abcdef HTTP/1.1"',
             '… - - [21/Mar/2025] "GET /v1?api_key=… HTTP/1.1"',
         ),
         ("user jane.doe@example.org failed", "user … failed"),
-        ("Bearer abcdef123456 was sent", "… was sent"),
+        ("Bearer abcdef123456 sent", "… sent"),
     ],
 )
 def test_keys_mails_and_addresses_are_not_shown_wherever_they_stand(text: str, shown: str) -> None:
@@ -109,8 +109,25 @@ def test_cells_of_a_table_are_shown_but_for_content() -> None:
 def test_a_detail_names_column_value_and_rule_in_few_characters() -> None:
     assert named("output_tokens", "abc", "is no whole number") == 'output_tokens: "abc" is no whole number'
     assert named("prompt", ILLNESS, "is no whole number") == "prompt: … is no whole number"
-    assert shortened("x" * 50) == f'"{"x" * 40}…"'
+    assert shortened("x" * 50) == "text of 50 characters"
     assert shortened(-5) == "-5"
+
+
+def test_a_head_tells_names_and_figures_and_the_shape_of_everything_that_may_be_content() -> None:
+    row = (
+        '{"trace_id": "0af7651916cd43dd8448eb211c80319c", "model": "meta-llama/Llama-3.1-70B-Instruct", "n": -3, '
+        '"note": "I am\\u0020ill", "mark": "ghp_16C7e42F292c6912E7710c838347Ae178B4a"}'
+    )
+    assert head_of(row) == (
+        '{"trace_id": "0af7651916cd43dd8448eb211c80319c", "model": "meta-llama/Llama-3.1-70B-Instruct", "n": -3, '
+        '"note": "text of 8 characters", "mark": "text of 40 characters"}'
+    )
+
+
+@pytest.mark.parametrize("text", ["{'a': my mother is ill}", '{"a": my mother is ill}', "5,my mother is ill,7"])
+def test_prose_without_quotes_is_not_shown_either(text: str) -> None:
+    assert "mother" not in head_of(text)
+    assert "mother" not in head_of_torn(text, ("id", "output_tokens"))
 
 
 @pytest.mark.parametrize(

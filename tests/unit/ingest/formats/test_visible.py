@@ -1,0 +1,99 @@
+"""Which values of refused rows are shown as they stand, and which by their shape."""
+
+from __future__ import annotations
+
+import pytest
+
+from ingest.formats.visible import plain_text, quoted, unmarked, visible, without_credentials
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(
+            "abc",
+            "12,5",
+            "-3",
+            "+5",
+            "1e99",
+            "n/a",
+            "NaN",
+            "null",
+            "true",
+            "yesterday",
+            "",
+            " 5",
+            "12 ms",
+            "1.2s",
+            "µs",
+        ),
+        *(
+            "2026-13-01T00:00:00Z",
+            "2026-03-02 10:00:00.123456789+00:00",
+            "2026-03-02 10:00:00.123456+00",
+            "02/Mar/2026",
+        ),
+        *(
+            "2/Mar/2026:10:00:00 +0000",
+            "1750000000000000000",
+            "100000000000000",
+            "gpt-4o-mini",
+            "0.000000001",
+            "{1: 2}"[:4],
+        ),
+    ],
+)
+def test_figures_times_and_short_words_are_shown(value: str) -> None:
+    assert visible(value) == value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("my password is hunter2", "tell me about my cancer diagnosis", "I am\u00a0ill", "I\nam", "a\tb"),
+        *("+49 170 1234567", "+491701234567", "01701234567", "555-123-4567", "123-45-6789", "4111-1111-1111-1111"),
+        *("DE89370400440532013000", "NO9386011117947", "DE89 3704 0044 0532 0130 00"),
+        *("ghp_16C7e42F292c6912E7710c838347Ae178B4a", "gho_abcdefgh", "github_pat_11ABCDEFG", "xoxb-123456-abc"),
+        *(
+            "sk-abcdefgh",
+            "sk-proj-abcdefgh",
+            "AKIAIOSFODNN7EXAMPLE",
+            "AIzaSyA1234567",
+            "eyJhbGciOiJI",
+            "glpat-abcdefgh",
+        ),
+        *("hf_abcdefgh", "a1b2c3d4e5f6a7b8c", "password=hunter2", "jane@example.org", "10.1.2.3", "x" * 25, "1" * 25),
+        "我得了癌症怎么办",
+    ],
+)
+def test_prose_keys_and_numbers_of_persons_are_told_by_their_shape(value: str) -> None:
+    assert visible(value) == f"text of {len(value)} characters"
+    assert quoted(value) == visible(value)
+    assert visible(visible(value)) == visible(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["0af7651916cd43dd8448eb211c80319c", "550e8400-e29b-41d4-a716-446655440000", "chatcmpl-9aB3dE5fG7hI9jK1lM3n"],
+)
+@pytest.mark.parametrize("name", ["id", "trace_id", "traceId", "x-request-id"])
+def test_ids_are_shown_under_the_name_of_an_id_only(name: str, value: str) -> None:
+    assert visible(value, name) == value
+    assert visible(value, "output_tokens") != value
+    assert visible("ghp_16C7e42F292c6912E7710c838347Ae178B4a", name) == "text of 40 characters"
+
+
+def test_marked_values_of_a_detail_are_judged_one_by_one() -> None:
+    detail = "end: \x1eI am ill\x1d8\x1e lies before \x1e-5\x1d2\x1e and \x1eabc\x1d3\x1e, \x1ezz\x1d900\x1e"
+    assert unmarked(detail) == 'end: text of 8 characters lies before -5 and "abc", text of 900 characters'
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '2026-03-02T10:00:00+00:00 "POST /v1/chat HTTP/1.1" 200 512 0.731',
+        "12.5 - [21/Mar/2025:10:00:00 +0000] 200 17",
+    ],
+)
+def test_a_line_of_a_log_is_shown(line: str) -> None:
+    assert plain_text(line) == without_credentials(line) == line
