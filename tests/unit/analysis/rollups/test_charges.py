@@ -56,6 +56,26 @@ def test_costs_are_the_same_before_and_after_the_rows_are_gone(rate: float) -> N
     assert [getattr(again, name) for name in totals] == [getattr(charged, name) for name in totals]
 
 
+def test_cost_per_good_of_an_objective_on_one_scenario_outlives_the_rows() -> None:
+    chat = objectives(
+        "objectives: [{id: g, where: {scenario: chat}, all_of: [{metric: ttft, threshold: 500ms}], target: 90%}]"
+    )
+
+    def scenarios(store: Store) -> dict[str | None, tuple[str | None, str | None]]:
+        side = measured(store, ALL, chat, PRICES, None)
+        kept = rolled_charges(store, ALL, side.ledger)
+        found = costs(side.frame, None, ledger=side.ledger if kept is None else kept.ledger, selection=ALL, kept=kept)
+        return {row.by["scenario"]: (row.covered_usd, row.cost_per_1k_good_usd) for row in found.cubes["scenario"]}
+
+    with Store.open() as store:
+        filled(store, some_rows(300))
+        before = scenarios(store)
+        assert drop(store, BEFORE, judged=chat).requests > 100
+        assert scenarios(store) == before
+    assert before["rag"] == (None, None)
+    assert None not in before["chat"]
+
+
 def test_calls_of_an_agent_are_kept_with_their_own_models() -> None:
     owner = request(1, at_s=60, model="large", user="u", n_call_rows=2, input_tokens=300, output_tokens=30)
     calls = [
