@@ -26,6 +26,7 @@ else:
     from backports import zstd
 
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+EMPTY = b"\0\0\0\0"  # length of a message without spans, which may be the first
 FIELD_1 = 0x0A  # tag of resource_spans, the only field of an export request
 CHUNK = 1 << 20
 MAX_VARINT_BYTES = 5  # of a length below 2^35
@@ -40,6 +41,8 @@ def sniff(head: Head) -> float:
 
 def framing_of(data: bytes) -> str | None:
     """How messages follow one another: fixed, varint, bare; None if the bytes are none of these."""
+    while data[:4] == EMPTY:
+        data = data[4:]
     if len(data) > 8 and data[0] == 0 and (data[4] == FIELD_1 or data[4:8] == ZSTD_MAGIC):
         return "fixed"
     if data[:1] == bytes([FIELD_1]) and _walks_as_fields(data):

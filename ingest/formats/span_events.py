@@ -30,7 +30,7 @@ _EARLIEST: dict[str, str] = {  # event -> figure that is the earliest instant of
 }
 _SAID = {"exception": ("event_error", "exception.type"), "gen_ai.choice": ("event_finish", "finish_reason")}
 _CHUNKS = frozenset(name for name in FIRST_TOKEN_EVENTS if name.endswith(".chunk"))
-_MOST_NS = 1 << 63  # what the store holds; an instant from there on is no instant
+_MOST_NS = 1 << 63  # what the store holds; an instant from there on is no instant, and 0 is one that was not told
 
 
 def event_figures(events: Iterable[tuple[str, int, Attributes]]) -> dict[str, object]:
@@ -39,7 +39,7 @@ def event_figures(events: Iterable[tuple[str, int, Attributes]]) -> dict[str, ob
     chunks: list[int] = []
     for name, at, attributes in events:
         figure = _EARLIEST.get(name)
-        if figure is not None and at < _MOST_NS:
+        if figure is not None and 0 < at < _MOST_NS:
             found[figure] = min(at, found.get(figure, at))
             if name in _CHUNKS:
                 chunks.append(at)

@@ -59,7 +59,7 @@ def piece_relation(cursor: duckdb.DuckDBPyConnection, piece: Piece, own: OwnName
     sql = f"""SELECT place AS line, NULL::VARCHAR AS line_state,
     left(concat_ws(' ', name, {_hex("trace_id")}, {_hex("span_id")}), {HEAD_CHARACTERS}) AS text, 0 AS encoding, scope,
     {_trace_hex("trace_id")} AS trace_id, {_hex("span_id")} AS span_id, {_hex("parent_id")} AS parent_id,
-    kept_share(trace_state) AS kept, name, kind::VARCHAR AS kind,
+    kept_share(trace_state) AS kept, nullif(name, '') AS name, kind::VARCHAR AS kind,
     least(started, {LATEST_NS})::BIGINT AS started, nullif(least(ended, {LATEST_NS})::BIGINT, 0) AS ended,
     status::VARCHAR AS status, dropped, {", ".join(EVENT_TYPES)}, {names} AS names, {vals} AS vals,
     {", ".join(RESOURCE_PICKS)}
@@ -112,7 +112,7 @@ def _columns(batch: Sequence[RawSpan], own: OwnNames) -> dict[str, object]:
         "span_id": [span.span_id for span in batch],
         "parent_id": [span.parent_span_id for span in batch],
         "trace_state": [span.trace_state for span in batch],
-        "name": [span.name for span in batch],
+        "name": [span.name or None for span in batch],
         "kind": [str(span.kind) for span in batch],
         "started": [span.start_ns for span in batch],
         "ended": [span.end_ns or None for span in batch],

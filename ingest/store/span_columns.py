@@ -110,11 +110,12 @@ class Learned:
         return found
 
     def rest(self, names: tuple[str, ...]) -> tuple[list[int], list[str]]:
-        """Places and JSON keys of the names that are kept as attributes."""
+        """Places and JSON keys of the names that are kept as attributes; of a name told twice the first."""
         mapped = self.mapped_names
+        first = {name: i for i, name in reversed(list(enumerate(names, start=1)))}
         kept = [
             (i, json.dumps(name, ensure_ascii=False) + ":")
-            for i, name in enumerate(names, start=1)
+            for name, i in sorted(first.items(), key=lambda item: item[1])
             if name is not None and name not in mapped and not is_content(name) and not name.startswith(PROMOTED)
         ]
         return [i for i, _ in kept], [key for _, key in kept]

@@ -62,7 +62,7 @@ def _speller(spelling: Spelling) -> dict[str, str]:
 
 def _line_shape(key: dict[str, str]) -> str:
     """JSON structure of one line."""
-    values = f'{{"{key["string_value"]}":"VARCHAR"}}'
+    values = _value_shape(key)
     scope = '{"name":"VARCHAR"}'
     other = "resource_spans" if key["resource_spans"] != "resource_spans" else "resourceSpans"
     return (
@@ -73,9 +73,22 @@ def _line_shape(key: dict[str, str]) -> str:
     )
 
 
+def _value_shape(key: dict[str, str]) -> str:
+    """JSON structure of a value: each kind that it may be, as text."""
+    return "{" + ",".join(f'"{key[kind]}":"VARCHAR"' for kind in _KINDS) + "}"
+
+
+def _text_of(value: str, key: dict[str, str]) -> str:
+    """SQL of the text of a value, whatever kind it is; lists and maps without entries say so, as protobuf does."""
+    texts = {kind: f"{value}.{key[kind]}" for kind in _KINDS}
+    for kind in ("array_value", "kvlist_value"):
+        texts[kind] = f"CASE {texts[kind]} WHEN '{{}}' THEN '{{\"values\":[]}}' ELSE {texts[kind]} END"
+    return f"coalesce({', '.join(texts.values())})"
+
+
 def _span_shape(key: dict[str, str]) -> str:
     """JSON structure of one span; every scalar whose spelling varies is text."""
-    value = ",".join(f'"{key[kind]}":"VARCHAR"' for kind in _KINDS)
+    value = _value_shape(key)
     texts = ",".join(f'"{key[name]}":"VARCHAR"' for name in ("trace_id", "span_id", "parent_span_id", "trace_state"))
     times = ",".join(f'"{key[name]}":"BIGINT"' for name in ("start_time_unix_nano", "end_time_unix_nano"))
     event = (
@@ -84,27 +97,27 @@ def _span_shape(key: dict[str, str]) -> str:
     )
     return (
         f'{{{texts},"name":"VARCHAR","kind":"VARCHAR",{times},"status":{{"code":"VARCHAR"}},'
-        f'"{key["dropped_events_count"]}":"INTEGER","attributes":[{{"key":"VARCHAR","value":{{{value}}}}}],'
+        f'"{key["dropped_events_count"]}":"INTEGER","attributes":[{{"key":"VARCHAR","value":{value}}}],'
         f'"events":[{event}]}}'
     )
 
 
 def _span_fields(key: dict[str, str]) -> str:
     """SQL of the span's columns of RAW from the struct t of one span text s."""
-    values = ", ".join(f"a.value.{key[kind]}" for kind in _KINDS)
-    start, end = key["start_time_unix_nano"], key["end_time_unix_nano"]
+    start, end, at = key["start_time_unix_nano"], key["end_time_unix_nano"], key["time_unix_nano"]
     events = f"""CASE WHEN len(t.events) > 0 THEN list_transform(t.events, lambda e: struct_pack(
-        name := e.name, at := e.{key["time_unix_nano"]}, attributes := list_transform(e.attributes,
+        name := e.name, at := CASE WHEN e.{at} > 0 THEN e.{at} END, attributes := list_transform(e.attributes,
             lambda a: struct_pack(key := a.key, said := a.value.{key["string_value"]})))) END"""
     return f"""
         left(s, 200) AS text,
         t.{key["trace_id"]} AS trace_id, t.{key["span_id"]} AS span_id, t.{key["parent_span_id"]} AS parent_id,
-        kept_share(t.{key["trace_state"]}) AS kept, t.name AS name, t.kind AS kind,
+        kept_share(t.{key["trace_state"]}) AS kept, nullif(t.name, '') AS name,
+        coalesce(t.kind, '0') AS kind,
         CASE WHEN t.{start} IS NULL THEN other_time(s, '$.{start}') ELSE t.{start} END AS started,
         CASE WHEN t.{end} IS NULL THEN other_time(s, '$.{end}') ELSE t.{end} END AS ended,
         t.status.code AS status, t.{key["dropped_events_count"]} AS dropped, {events} AS events,
-        list_transform(t.attributes, lambda a: a.key) AS names,
-        list_transform(t.attributes, lambda a: coalesce({values})) AS vals"""
+        list_transform(t.attributes, lambda a: coalesce(a.key, '')) AS names,
+        list_transform(t.attributes, lambda a: {_text_of("a.value", key)}) AS vals"""
 
 
 def _event_fields() -> str:
@@ -148,7 +161,7 @@ def lines_relation(lines: str, spelling: Spelling, *, promoted: bool = False) ->
     key = _speller(spelling)
     resource = ", ".join(RESOURCE)
     mine, other = key["resource_spans"], "resource_spans" if spelling == "camel" else "resourceSpans"
-    legacy, values = key["instrumentation_library_spans"], f"y.value.{key['string_value']}"
+    legacy, values = key["instrumentation_library_spans"], _text_of("y.value", key)
     state = f"""CASE WHEN json IS NULL THEN 'bad' WHEN j.{mine} IS NOT NULL THEN NULL WHEN j.{other} IS NOT NULL THEN 'snake'
         WHEN j.{key["resource_metrics"]} IS NOT NULL THEN 'metrics' WHEN j.{key["resource_logs"]} IS NOT NULL THEN 'logs'
         WHEN trim(json::VARCHAR, '{{}} ') = '' THEN 'empty' ELSE 'other' END"""

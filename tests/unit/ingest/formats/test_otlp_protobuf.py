@@ -132,3 +132,9 @@ def test_packed_frames_above_the_limit_together_are_a_reject(tmp_path: Path, mon
     path = packed_file(tmp_path / "a.bin", numbered(2), long, numbered(3))
     assert rejects(path) == [("line_too_long", None)]
     assert len(spans(path)) == 2
+
+
+def test_messages_without_spans_may_come_first(tmp_path: Path) -> None:
+    path = packed_file(tmp_path / "a.bin", b"", b"", numbered(1), b"", numbered(2))
+    assert told_format(path) == "otlp_protobuf"
+    assert [one.name for one in spans(path)] == ["chat 1", "chat 2"]
