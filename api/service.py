@@ -44,6 +44,7 @@ from ingest.errors import ConfigError, NotFound, StateError
 from ingest.selection import DIMENSIONS, Selection, to_iso, to_ns
 from ingest.store import lists
 from ingest.store.database import Store
+from ingest.yaml_text import refuse_empty
 from reports.render import render
 from reports.writers.focus import focus_bundle
 from reports.writers.focus_rows import FocusOptions
@@ -171,7 +172,9 @@ class Service:
         if current not in (None, path):
             raise StateError(f"the {name} come from {current}; change that file and restart")
         try:
-            adopted = read(said.decode("utf-8-sig"), path.name)
+            text = said.decode("utf-8-sig")
+            refuse_empty(text, path.name, name)
+            adopted = read(text, path.name)
         except UnicodeDecodeError as error:
             raise ConfigError(f"the {name} are not UTF-8 text: {error}") from error
         fresh = path.with_suffix(".new")

@@ -7,6 +7,7 @@ there are once every alias is replaced by what it stands for. All faults have on
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -22,6 +23,8 @@ T = TypeVar("T")
 MAX_CHARACTERS = 4_000_000  # a file written by hand is far below
 MAX_VALUES = 100_000  # with every alias counted as what it stands for
 MAX_DEPTH = 40  # no file of ours nests deeper than 6
+MAX_DIGITS = 1_000  # of a number; none of ours has 60, and beyond 4,300 it could not even be shown
+_INTEGER = re.compile(r"[+-]?(?:0[xob][0-9a-fA-F_]+|[0-9][0-9_]*)", re.ASCII)
 _CONSTRUCTION = (ValueError, ArithmeticError, LookupError, AttributeError, TypeError)  # of a value that a tag misnames
 
 
@@ -50,6 +53,22 @@ def load_all(text: str, file: str) -> list[Any]:
         ConfigError: no YAML, a key twice, or a guard was met.
     """
     return _told(file, lambda: list(_guarded("rt", text, file).load_all(text)))
+
+
+def refuse_empty(text: str, file: str, name: str) -> None:
+    """Refuse a text that is to take the place of another and says nothing: nobody wants to lose that by an empty file.
+
+    Args:
+        name: the key of the list that it could hold, such as "rules".
+
+    Raises:
+        ConfigError: it is empty, blank, or holds comments alone; or it is no YAML.
+    """
+    if not any(load_all(text, file)):
+        raise ConfigError(
+            f"{file} is empty, so nothing is changed: it would drop the {name} in force. Send the whole file; "
+            f'to do without {name} of your own, send "{name}: []"'
+        )
 
 
 def _guarded(kind: str, text: str, file: str) -> YAML:
@@ -119,7 +138,9 @@ class _Guard:
         return ConfigError(f"{self.file}, line {event.start_mark.line + 1}: {message}")
 
     def _check_scalar(self, event: ScalarEvent) -> None:
-        """Half of a character of UTF-16 is no text that could be stored or sent on."""
+        """Half of a character of UTF-16 is no text that could be stored or sent on, and an endless number is none."""
+        if len(event.value) > MAX_DIGITS and event.implicit[0] and _INTEGER.fullmatch(event.value):
+            raise self.error(event, f"a number has {len(event.value)} digits, and must have at most {MAX_DIGITS}")
         try:
             event.value.encode()
         except UnicodeEncodeError as error:

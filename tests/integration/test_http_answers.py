@@ -180,6 +180,18 @@ def test_rules_that_are_put_advise_from_then_on_and_a_fault_changes_nothing(serv
     assert service.get("/api/v1/result").json()["provenance"]["rules"] == listed["source"]
 
 
+@pytest.mark.parametrize(("name", "put"), [("rules", RULES), ("objectives", OBJECTIVES)])
+@pytest.mark.parametrize("body", [b"", b"\n", b"# nothing yet\n", b"\xef\xbb\xbf"])
+def test_an_empty_body_is_refused_and_drops_nothing(service: TestClient, name: str, put: bytes, body: bytes) -> None:
+    address = f"/api/v1/{name}"
+    service.put(address, content=put)
+    before = service.get(address).json()[name]
+    said = service.put(address, content=body)
+    assert (said.status_code, service.get(address).json()[name]) == (422, before)
+    assert f'send "{name}: []"' in said.json()["detail"]
+    assert service.put(address, content=f"{name}: []".encode()).status_code == 200
+
+
 def test_a_question_brings_rules_of_its_own(service: TestClient) -> None:
     ask = {"objectives": OBJECTIVES.decode(), "rules": RULES.decode()}
     assert "ask_team" in advised(service.post("/api/v1/result", json=ask).json())
