@@ -6,6 +6,7 @@
   var config = {displayModeBar: false, responsive: false, showTips: false, doubleClick: false};
   var PAPER = {whole: 648, third: 204};
   var NARROW = 480;
+  var AIR = 4; /* pixels beside a word */
 
   function lightTokens() {
     var found = {};
@@ -49,16 +50,45 @@
       if (onPaper) {
         figure.layout.width = box.closest('.g3') ? PAPER.third : PAPER.whole;
         figure.layout.autosize = false;
+      } else if (place.clientWidth) {
+        figure.layout.width = place.clientWidth;
       }
-      if ((figure.layout.width || place.clientWidth) < NARROW) { narrow(figure.layout, figure.data.some(function (trace) { return trace.textposition === 'outside'; })); }
+      if ((figure.layout.width || place.clientWidth) < NARROW) { narrow(figure); }
       window.Plotly.react(place, figure.data, figure.layout, config);
+      fit(place, figure);
       place.dataset.drawn = 'yes';
     });
   }
 
-  function narrow(layout, outside) {
+  /* What only the drawn chart can tell: figures wider than their cells go, words beyond the right edge get room. */
+  function fit(place, figure) {
+    var size = place._fullLayout._size;
+    var axis = figure.layout.xaxis;
+    var edge = place.querySelector('.main-svg').getBoundingClientRect();
+    var words = Array.prototype.map.call(place.querySelectorAll('.annotation-text, .bartext-outside'), function (word) { return word.getBoundingClientRect(); });
+    if (figure.data[0] && figure.data[0].type === 'heatmap') {
+      var cell = size.w / figure.data[0].x.length;
+      if (words.some(function (word) { return word.width > cell - AIR; })) { window.Plotly.relayout(place, {annotations: []}); }
+    } else if (axis && axis.range) {
+      var more = Math.max.apply(null, [1].concat(words.map(function (word) {
+        var begins = word.left - edge.left - size.l;
+        return word.right > edge.right - AIR ? begins / Math.max(size.w / 8, edge.width - size.l - word.width - AIR) : 1;
+      })));
+      if (more > 1) {
+        window.Plotly.relayout(place, {
+          'xaxis.range': [axis.range[0], axis.range[0] + (axis.range[1] - axis.range[0]) * more],
+          'xaxis.nticks': Math.max(2, Math.floor(size.w / 50)), 'xaxis.tickangle': 0
+        });
+      }
+    }
+  }
+
+  function narrow(figure) {
+    var layout = figure.layout;
     var axis = layout.xaxis;
-    if (outside && axis.range) { axis.range = [0, axis.range[1] * 1.4]; }
+    figure.data.forEach(function (trace) {
+      if (trace.textposition === 'outside') { trace.text = trace.text.map(function (word) { return word.replace(/, |，/g, '$&<br>'); }); }
+    });
     layout.annotations = (layout.annotations || []).filter(function (note) { return note.name !== 'wide'; });
     function half(list) { return list.filter(function (_, index) { return index % 2 === 0; }); }
     if (axis && axis.tickvals && axis.tickvals.length > 5) { axis.tickvals = half(axis.tickvals); axis.ticktext = half(axis.ticktext); }

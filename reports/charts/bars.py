@@ -123,6 +123,7 @@ def losses(data: Losses, height: int) -> dict[str, Any]:
         text=None if data.begins else list(data.ends),
         textposition=None if data.begins else "outside",
         textfont=None if data.begins else {"color": theme.color("ink"), "size": 12},
+        constraintext=None if data.begins else "inside",
         cliponaxis=False,
         hovertext=list(data.hovers),
         hoverinfo="text",

@@ -80,9 +80,10 @@ def shift_figure(finding: Finding, objective: ObjectiveResult, text: Text) -> Fi
     tokens = [_token(step.step) for step in shown] + (["too-few"] if rest else [])
     labels = (text.say("normal"), *names, text.say("incident"))
     title = text.say("From normal to incident, by stage")
+    figure = figure_name(shift.figure, objective, text)
     lead = text.say(
         "{figure}: {before} on a normal day (n {n_before}), {after} in the incident (n {n}).",
-        figure=figure_name(shift.figure, objective, text), before=ends[0], after=ends[-1],
+        figure=figure[:1].upper() + figure[1:], before=ends[0], after=ends[-1],
         n_before=words.count(shift.n_baseline), n=words.count(shift.n),
     )  # fmt: skip
     data = Losses(
@@ -160,6 +161,7 @@ def line_name(line: SegmentLine, text: Text) -> str:
 
 
 def _line(line: SegmentLine, place: int, instants: list[str], series: SegmentSeries, text: Text) -> Line:
+    """A level from begin to end of each window, so that one between two gaps is seen too."""
     name = line_name(line, text)
     style = {
         "segment": ("series-1", "solid", 2.4),
@@ -170,12 +172,13 @@ def _line(line: SegmentLine, place: int, instants: list[str], series: SegmentSer
     token, dash, width = style.get(
         line.role, (peers[(place - 1) % len(peers)], "solid" if place <= len(peers) else "dot", 1.2)
     )
-    hovers = tuple(
-        f"{text.moment(instant)}\n{name}: {words.figure(value, series.unit)}\nn {words.count(n)}"
-        for instant, value, n in zip(instants, line.values, line.n, strict=True)
-    )
-    times = tuple(wall_clock(instant, text) for instant in instants)
-    return Line(name, token, dash, width, times, tuple(line.values), hovers)
+    times, values, hovers = [], [], []
+    for instant, value, n in zip(instants, line.values, line.n, strict=True):
+        end = (words.instant(instant) + timedelta(seconds=series.step_s)).isoformat()
+        times += [wall_clock(instant, text), wall_clock(end, text)]
+        values += [value, value]
+        hovers += [f"{text.moment(instant)}\n{name}: {words.figure(value, series.unit)}\nn {words.count(n)}"] * 2
+    return Line(name, token, dash, width, tuple(times), tuple(values), tuple(hovers))
 
 
 def _limit(series: SegmentSeries, objective: ObjectiveResult, text: Text) -> tuple[Mark, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.result import CostRow
+from analysis.result import AnalysisResult, CostRow
 from reports.pages import render_breach, render_home, render_request
 from reports.render import render
 from reports.writers.result_json import result_from_json
@@ -31,12 +31,23 @@ def browser() -> Iterator[Browser]:
         yield found
 
 
+def much_lost() -> AnalysisResult:
+    """The week with one step that loses most: the longest word stands behind the longest bar."""
+    found = week()
+    assert found.goodput is not None
+    steps = [
+        replace(step, lost=step.lost + 1_000_000 * (place == 2)) for place, step in enumerate(found.goodput.waterfall)
+    ]
+    return replace(found, goodput=replace(found.goodput, waterfall=steps))
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
     (folder / "week.html").write_bytes(render(week(), "html"))
     (folder / "quiet.html").write_bytes(render(quiet_week(), "html"))
     (folder / "empty.html").write_bytes(render(empty(), "html"))
+    (folder / "lost.html").write_bytes(render(much_lost(), "html"))
     (folder / "request.html").write_bytes(render_request(request()))
     (folder / "breach.html").write_bytes(render_breach(week(), "code.ttft"))
     return folder
@@ -284,3 +295,61 @@ def test_the_comparison_fits_its_card_and_a_cut_table_shows_a_shadow(browser: Br
         shadows = page.evaluate("getComputedStyle(document.querySelector('#p9 .scroll')).backgroundAttachment")
     assert overflow == 0
     assert shadows == "local, local, scroll, scroll"
+
+
+CUT_OR_COVERED = """() => {
+    const found = [];
+    for (const chart of document.querySelectorAll('.chart')) {
+        const sheet = chart.querySelector('.main-svg').getBoundingClientRect();
+        const words = [...chart.querySelectorAll('svg text')].map(text => [text.getBoundingClientRect(), text.textContent]);
+        const shown = words.filter(([box]) => box.width);
+        for (const [place, [box, text]] of shown.entries()) {
+            if (box.left < sheet.left - 1 || box.right > sheet.right + 1) found.push(['cut', text]);
+            for (const [other, its] of shown.slice(place + 1)) {
+                const across = Math.min(box.right, other.right) - Math.max(box.left, other.left);
+                const down = Math.min(box.bottom, other.bottom) - Math.max(box.top, other.top);
+                if (across > 1 && down > 4) found.push(['covered', text, its]);
+            }
+        }
+    }
+    return found;
+}"""
+
+
+@pytest.mark.parametrize("width", [1440, 375])
+def test_no_word_of_a_chart_is_cut_or_stands_on_another(browser: Browser, pages: Path, width: int) -> None:
+    with opened(browser, width=width) as (page, _):
+        page.goto((pages / "lost.html").as_uri())
+        page.wait_for_function(f"document.querySelectorAll('[data-drawn]').length === {CHARTS}")
+        assert page.evaluate(CUT_OR_COVERED) == []
+
+
+def test_figures_stand_in_the_cells_of_the_week_only_where_they_fit(browser: Browser, pages: Path) -> None:
+    count = "document.querySelectorAll('[aria-label=\"Share of good requests by weekday and hour\"] .annotation-text').length > 0"
+    found: dict[tuple[int, int], bool] = {}
+    with opened(browser) as (page, _):
+        page.goto((pages / "week.html").as_uri())
+        for width in (1440, 375, 1440):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.wait_for_timeout(1500)
+            found[width, len(found)] = page.evaluate(count)
+    assert list(found.values()) == [True, False, True]
+
+
+def test_on_a_phone_a_head_has_two_lines_at_most_and_a_cut_table_scrolls_by_keyboard(
+    browser: Browser, pages: Path
+) -> None:
+    tall = "[...document.querySelectorAll('.scroll thead')].filter(h => h.offsetHeight > 52).map(h => [h.innerText, h.offsetHeight])"
+    cut = "[...document.querySelectorAll('.scroll')].filter(s => s.checkVisibility() && s.scrollWidth > s.clientWidth)"
+    with opened(browser, width=375) as (page, _):
+        page.goto((pages / "week.html").as_uri())
+        page.wait_for_timeout(400)
+        heads = page.evaluate(tall)
+        roles = page.evaluate(f"{cut}.map(s => [s.tabIndex, s.getAttribute('role'), s.ariaLabel.length > 0])")
+        page.evaluate(f"{cut}[0].focus()")
+        page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(600)
+        assert page.evaluate("document.activeElement.scrollLeft") > 0
+    assert heads == []
+    assert roles
+    assert {tuple(role) for role in roles} == {(0, "region", True)}

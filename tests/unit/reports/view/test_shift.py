@@ -83,7 +83,10 @@ def test_a_window_with_too_few_requests_is_a_gap_in_the_line_and_a_count_in_the_
     assert found is not None
     lines = found.charts[0].data
     assert isinstance(lines, Lines)
-    assert [(line.name, line.y[2]) for line in lines.lines] == [("lm-large, <b>us-east</b>", None), ("the rest", 1.2)]
+    assert [(line.name, line.y[4:6]) for line in lines.lines] == [
+        ("lm-large, <b>us-east</b>", (None, None)),
+        ("the rest", (1.2, 1.2)),
+    ]
     assert found.table is not None
     cells = ["".join(piece.text for line in cell.lines for piece in line) for cell in found.table.rows[2].cells]
     assert cells[:2] == ["–", "3"]
