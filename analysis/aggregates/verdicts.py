@@ -178,10 +178,10 @@ def _censored(choice: str, conditions: tuple[Condition, ...], observed_until_ns:
 
 
 def _late(condition: Condition, observed_until_ns: int | None) -> pl.Expr:
-    broken = clause_flags(condition).broken
+    flags = clause_flags(condition)
     metric = condition.metric
     if not metric.elapsed:
-        return broken
+        return flags.broken
     running = pl.lit(observed_until_ns, pl.Int64()) - pl.col("started_ns")
     age = pl.when(pl.col("status_class") == "open").then(running).otherwise(pl.col("e2e_ns"))
     elapsed = divided(pl.coalesce(pl.col("e2e_ns"), age), NS_PER_S)
@@ -190,5 +190,5 @@ def _late(condition: Condition, observed_until_ns: int | None) -> pl.Expr:
         waiting = waiting & (pl.col("output_tokens").fill_null(0) == 0)
     if metric.id == "perceived":
         waiting = waiting & pl.col("streaming").is_not_null()
-    passed = waiting & (elapsed > condition.threshold.limit()).fill_null(value=False)
-    return broken | passed
+    passed = flags.applies & waiting & (elapsed > condition.threshold.limit()).fill_null(value=False)
+    return flags.broken | passed
