@@ -70,6 +70,18 @@ def test_a_caller_who_left_before_the_first_token_waited_at_least_that_long() ->
     assert verdicts(ttft, rows) == ["bad", "bad", "excluded", "bad", "excluded"]
 
 
+def test_a_clause_that_cannot_apply_does_not_break_a_request_cut_short() -> None:
+    rows = [  # nobody waits for the first token of an unstreamed answer
+        request(1, e2e_ms=3000, output_tokens=0, status="cancelled", streaming=False),
+        request(2, e2e_ms=3000, output_tokens=0, status="cancelled", streaming=None),
+        request(3, at_s=0, output_tokens=0, status="open", streaming=False),
+        request(4, at_s=9, e2e_ms=100),
+    ]
+    ttft = "metric: ttft, threshold: 2s, target: 95%"
+    assert verdicts(ttft, rows) == ["excluded", "bad", "excluded", "unknown"]
+    assert verdicts("metric: perceived, threshold: 2s, target: 95%", rows)[0] == "bad"
+
+
 def test_an_open_request_is_as_old_as_the_last_instant_seen() -> None:
     rows = [request(1, at_s=0, status="open"), request(2, at_s=8, e2e_ms=1000), request(3, at_s=7, status="open")]
     assert last_instant(measure(frame(rows))) == MONDAY_NS + 9_000_000_000
