@@ -153,10 +153,10 @@ def _note(ok: pl.DataFrame, ordered: Sorted, metric: Metric, too_few: list[str])
     known = ok.select(*_BASES).filter(ok.get_column(metric.column).is_not_null())
     if basis is not None:
         counts = known.group_by(basis).len().sort(basis, nulls_last=True).rows()
-        parts.append("measured by " + ", ".join(f"{name or 'unknown basis'}: {count}" for name, count in counts))
+        parts.append("measured by " + ", ".join(f"{name or 'unknown basis'}: {count:,}" for name, count in counts))
     if metric.id in ("ttft", "e2e"):
         counts = known.group_by("vantage").len().sort("vantage", nulls_last=True).rows()
-        told = [f"{name}: {count}" for name, count in counts if name is not None]
+        told = [f"{name}: {count:,}" for name, count in counts if name is not None]
         parts += [f"measured at {', '.join(told)}"] if told else []
-        parts += [f"where it was measured is not known: {count}" for name, count in counts if name is None]
+        parts += [f"where it was measured is not known: {count:,}" for name, count in counts if name is None]
     return "; ".join(parts) or None

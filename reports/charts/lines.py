@@ -5,10 +5,13 @@ Input: records of charts/data.py. Output: figures in the structure of plotly.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from reports.charts import theme
 from reports.charts.data import Line, Lines, TimeBars
+
+TIME_MARGIN = 52  # pixels: "4 req/s" and "100%" find room in it
 
 
 def lines(data: Lines, height: int) -> dict[str, Any]:
@@ -18,7 +21,7 @@ def lines(data: Lines, height: int) -> dict[str, Any]:
     if data.x_unit == "time":
         x_axis |= {"type": "date", **_ticks(data)}
     elif data.x_log:
-        x_axis |= {"type": "log", "dtick": 1, "ticksuffix": f" {data.x_unit}", "showticksuffix": "last"}
+        x_axis |= {"type": "log", "ticksuffix": f" {data.x_unit}", "showticksuffix": "last", **_log_ticks(data)}
     else:
         x_axis |= {"ticksuffix": f" {data.x_unit}", "showticksuffix": "last"}
     y_axis = theme.axis(grid=True, nticks=6, rangemode="tozero" if data.zero_based else "normal")
@@ -68,8 +71,24 @@ def time_bars(data: TimeBars, height: int) -> dict[str, Any]:
 
 
 def _margin(data: Lines | TimeBars) -> dict[str, int]:
-    """Room above the plot where a band has a name."""
-    return {**theme.MARGIN, "t": 20} if any(band.label for band in data.bands) else theme.MARGIN
+    """Room above the plot where a band has a name; charts over time begin at one place, so that they can be compared."""
+    margin = {**theme.MARGIN, "t": 20} if any(band.label for band in data.bands) else theme.MARGIN
+    over_time = isinstance(data, TimeBars) or data.x_unit == "time"
+    return {**margin, "l": TIME_MARGIN} if over_time else margin
+
+
+def _log_ticks(data: Lines) -> dict[str, Any]:
+    """Powers of ten, or 1, 2 and 5 of each where fewer than two powers lie within the values."""
+    values = [value for line in data.lines for value in line.x if isinstance(value, int | float) and value > 0]
+    values += [mark.value for mark in data.marks if mark.vertical and mark.value > 0]
+    if not values:
+        return {"dtick": 1}
+    low, high = min(values), max(values)
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    if sum(low <= 10.0**decade <= high for decade in decades) > 1:
+        return {"dtick": 1}
+    steps = [round(step * 10.0**decade, 12) for decade in decades for step in (1, 2, 5)]
+    return {"tickmode": "array", "tickvals": [step for step in steps if low <= step <= high]}
 
 
 def _scale(unit: str) -> dict[str, Any]:

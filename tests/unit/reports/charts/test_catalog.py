@@ -94,3 +94,27 @@ def test_no_data_is_an_empty_figure_and_not_an_error() -> None:
 def test_one_point_is_drawn() -> None:
     one = data.Line("one", "series-1", "solid", 2.0, (1.0,), (0.5,), ("a",))
     assert json.loads(draw(data.Lines((one,), "s", "ratio", x_log=True), 100))["data"][0]["x"] == [1.0]
+
+
+def drawn_axis(chart: ChartData, axis: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(draw(chart, 200))["layout"][axis]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("values", "ticks"),
+    [
+        ((0.012, 0.03, 0.095), [0.02, 0.05]),
+        ((0.5, 3.0), [0.5, 1, 2]),
+        ((0.1, 70.0), None),  # powers of ten suffice
+        ((), None),
+    ],
+)
+def test_a_logarithmic_axis_has_ticks_however_short_it_is(values: tuple[float, ...], ticks: list[float] | None) -> None:
+    line = data.Line("streamed", "series-1", "solid", 2.0, values, tuple(0.5 for _ in values), tuple("" for _ in values))
+    assert drawn_axis(data.Lines((line,), "s", "ratio", x_log=True), "xaxis").get("tickvals") == ticks
+
+
+def test_charts_over_time_begin_at_one_place() -> None:
+    margins = {json.loads(draw(RECORDS[name], 200))["layout"]["margin"]["l"] for name in ("lines", "time bars")}
+    assert len(margins) == 1
