@@ -672,7 +672,8 @@ class SegmentLine:
     name: str | None  # values of the segment, or the replica; null: the rest, or all
     role: str  # segment, peer (another replica), rest, all (no segment is named)
     n: list[int]
-    values: list[float | None]  # null where fewer than `needed` requests count, or most failed
+    values: list[float | None]  # null where fewer than `needed` requests count, or none of them was answered
+    at_least: list[bool] = field(default_factory=list)  # the percentile is a failed request: the longest answer stands
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """The figure that broke over the windows of the selection: where the cause sits against the rest.
 
 Input: all requests of a goal, the segment of a finding, the figure of its Shift. Output: SegmentSeries of the result,
-at most MOST_LINES lines of at most about MOST_POINTS points; null where a point has too few requests.
+at most MOST_LINES lines of at most about MOST_POINTS points; null where a point has too few requests. Where a
+percentile lies among failed requests, slower than all, the longest answer stands for it, as the least that it is.
 """
 
 from __future__ import annotations
@@ -58,18 +59,21 @@ def series_of(rows: Rows, goal: Goal, segment: Segment, figure: Figure) -> Segme
     points = (
         frame.lazy()
         .group_by("line", (at // (step_s * NS_PER_S)).alias("point"))
-        .agg(n=_counted(figure), value=_value(figure))
+        .agg(n=_counted(figure), value=_value(figure), longest=pl.col("value").filter("ok").max())
         .collect()
     )
     first, last = int(points["point"].min() or 0), int(points["point"].max() or 0)  # type: ignore[arg-type]
     size = last - first + 1
     counts = {name: [0] * size for name in roles}
     values: dict[str | None, list[float | None]] = {name: [None] * size for name in roles}
-    for name, point, n, value in points.iter_rows():
+    at_least = {name: [False] * size for name in roles}
+    for name, point, n, value, longest in points.iter_rows():
         counts[name][point - first] = n
-        told = known(steady(known(value)))
-        if n >= figure.needed and told is not None and math.isfinite(told):
+        failed_there = value is not None and math.isinf(value)
+        told = known(steady(known(longest if failed_there else value)))
+        if n >= figure.needed and told is not None:
             values[name][point - first] = told
+            at_least[name][point - first] = failed_there
     return SegmentSeries(
         figure=figure.name,
         unit=figure.unit,
@@ -78,7 +82,7 @@ def series_of(rows: Rows, goal: Goal, segment: Segment, figure: Figure) -> Segme
         ),
         step_s=float(step_s),
         needed=figure.needed,
-        lines=[SegmentLine(name, role, counts[name], values[name]) for name, role in roles.items()],
+        lines=[SegmentLine(name, role, counts[name], values[name], at_least[name]) for name, role in roles.items()],
     )
 
 

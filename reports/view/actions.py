@@ -111,22 +111,26 @@ def blocks(result: AnalysisResult, text: Text) -> tuple[Block, ...]:
     return tuple(found)
 
 
-def action_facts(advice: Advice, result: AnalysisResult, text: Text, told: set[str]) -> Facts:
+def action_facts(
+    advice: Advice, result: AnalysisResult, text: Text, told: set[str], *, shown: frozenset[str] = frozenset()
+) -> Facts:
     """Finding, evidence, what to do per engine, prediction, risk, check, exemplars.
 
     Args:
         told: findings that an action before this one has told in full; this one's is added.
+        shown: findings whose evidence and exemplars stand beside it on the page.
     """
     recommendation, first = advice.recommendation, advice.findings[0]
-    name = f"{first.objective} {first.rank}"
+    name = name_of(first)
     again = name in told
     told.add(name)
     facts = [Fact(text.say("Why"), (plain(recommendation.why),))] if recommendation.why else []
-    facts += (
-        [Fact(text.say("Finding"), (plain(text.say("as above: {title}", title=first.title)),))]
-        if again
-        else _finding_facts(first, text)
-    )
+    if name not in shown:
+        facts += (
+            [Fact(text.say("Finding"), (plain(text.say("as above: {title}", title=first.title)),))]
+            if again
+            else _finding_facts(first, text)
+        )
     for engine, action in recommendation.actions.items():
         facts.append(Fact(text.say("Do, {engine}", engine=ENGINES.get(engine, engine)), (plain(action),)))
     facts.append(Fact(text.say("Predicted"), _predicted(advice, result, text)))
@@ -143,7 +147,7 @@ def action_facts(advice: Advice, result: AnalysisResult, text: Text, told: set[s
                 f" ({recommendation.entry})" if recommendation.entry and label == text.say("Reported elsewhere") else ""
             )
             facts.append(Fact(label, (plain(says + entry),)))
-    if first.exemplars and not again:
+    if first.exemplars and not again and name not in shown:
         facts.append(Fact(text.say("Exemplars"), (_codes(first.exemplars, "request"),)))
     return Facts(tuple(facts))
 
@@ -191,6 +195,11 @@ def cost_words(cost: CostEffect, text: Text) -> str:
     if cost.change_usd is None:
         return text.say("Not known: {why}", why=cost.says)
     return text.say("{usd} over the incident: {says}", usd=words.dollars(cost.change_usd), says=cost.says)
+
+
+def name_of(finding: Finding) -> str:
+    """What tells a finding from the others of a result."""
+    return f"{finding.objective} {finding.rank}"
 
 
 def _finding_facts(finding: Finding, text: Text) -> tuple[Fact, ...]:

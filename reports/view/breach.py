@@ -78,13 +78,18 @@ def breach_of(result: AnalysisResult, objective_id: str, text: Text) -> BreachPa
     )
     left = [
         block
-        for block in (_broken(together, result, text), *drawn, _exemplars(findings, text), _windows(objective, text))
+        for block in (
+            _broken(together, result, text),
+            *drawn,
+            _evidence(findings, text),
+            _exemplars(findings, text),
+            _windows(objective, text),
+        )
         if block is not None
     ]
     right = [
         block
         for block in (
-            _evidence(findings, text),
             actions.rejected(findings, text),
             actions.untested(findings, text),
             _ask_again(objective, result),
@@ -233,7 +238,7 @@ def _over_time(objective: ObjectiveResult, result: AnalysisResult, text: Text) -
             for at, good, bad in known
         ),
         y_unit="ratio",
-        bands=incidents(result, text),
+        bands=incidents(result, text, of=objective.id),
         marks=marks,
         width_s=3600.0 if objective.hours else None,
         ticks=ticks([at for at, _, _ in known], text),
@@ -315,10 +320,11 @@ def _advice(
 ) -> tuple[Block, ...]:
     found = [advice for advice in actions.advice_of(result) if any(finding in findings for finding in advice.findings)]
     told: set[str] = set()
+    shown = frozenset(actions.name_of(finding) for finding in findings[:1])  # `_evidence` and `_exemplars` tell it
     blocks: list[Block] = [
         Panel(
             f"{index}. {advice.recommendation.title}",
-            (actions.action_facts(advice, result, text, told),),
+            (actions.action_facts(advice, result, text, told, shown=shown),),
             f"rec{index}",
         )
         for index, advice in enumerate(found, 1)

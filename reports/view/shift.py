@@ -128,12 +128,14 @@ def series_figure(finding: Finding, objective: ObjectiveResult, result: Analysis
     instants = _instants(series)
     drawn = [_line(line, place, instants, series, text) for place, line in enumerate(series.lines)]
     figure = figure_name(series.figure, objective, text)
-    bands = incidents(result, text)
+    bands = incidents(result, text, of=finding.objective)
     title = text.say("The segment against the rest")
     says = text.say(
         "{figure} in windows of {length}; a gap has fewer than {n} requests.",
         figure=figure[:1].upper() + figure[1:], length=_length(series.step_s), n=words.count(series.needed),
     )  # fmt: skip
+    if any(any(line.at_least) for line in series.lines):
+        says += " " + text.say("≥: so many failed that the percentile is one of them; the longest answer is drawn.")
     data = Lines(
         lines=tuple(drawn), x_unit="time", y_unit="s" if series.unit == "s/token" else series.unit,
         bands=bands, marks=_limit(series, objective, text), ticks=ticks(instants, text),
@@ -173,12 +175,18 @@ def _line(line: SegmentLine, place: int, instants: list[str], series: SegmentSer
         line.role, (peers[(place - 1) % len(peers)], "solid" if place <= len(peers) else "dot", 1.2)
     )
     times, values, hovers = [], [], []
-    for instant, value, n in zip(instants, line.values, line.n, strict=True):
+    for place_in_time, (instant, value, n) in enumerate(zip(instants, line.values, line.n, strict=True)):
         end = (words.instant(instant) + timedelta(seconds=series.step_s)).isoformat()
         times += [wall_clock(instant, text), wall_clock(end, text)]
         values += [value, value]
-        hovers += [f"{text.moment(instant)}\n{name}: {words.figure(value, series.unit)}\nn {words.count(n)}"] * 2
+        hovers += [f"{text.moment(instant)}\n{name}: {_told(line, place_in_time, series)}\nn {words.count(n)}"] * 2
     return Line(name, token, dash, width, tuple(times), tuple(values), tuple(hovers))
+
+
+def _told(line: SegmentLine, place: int, series: SegmentSeries) -> str:
+    """The figure of one window, with ≥ before it where it is more than that."""
+    more = place < len(line.at_least) and line.at_least[place]
+    return ("≥ " if more else "") + words.figure(line.values[place], series.unit)
 
 
 def _limit(series: SegmentSeries, objective: ObjectiveResult, text: Text) -> tuple[Mark, ...]:
@@ -212,7 +220,7 @@ def _series_table(title: str, series: SegmentSeries, instants: list[str], text: 
         cells = []
         for line in lines:
             cells += [
-                number_cell(words.figure(line.values[place], series.unit)),
+                number_cell(_told(line, place, series)),
                 number_cell(words.count(line.n[place])),
             ]
         rows.append(row(text.moment(instant), *cells))

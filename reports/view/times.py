@@ -13,6 +13,7 @@ from reports.charts.data import Band, Tick
 from reports.text import DAYS, Text
 
 MAX_TICKS = 8
+WHOLE = 0.98  # of a selection: what is there all the time
 MINUTES = (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)
 
 
@@ -26,13 +27,27 @@ def spans_of(finding: Finding) -> list[tuple[str, str]]:
     return finding.windows or ([finding.window] if finding.window is not None else [])
 
 
-def incidents(result: AnalysisResult, text: Text, *, named: bool = True) -> tuple[Band, ...]:
-    """Spans of the findings, each once; not named where the chart above names them."""
-    spans = sorted({span for finding in result.findings for span in spans_of(finding)})
+def incidents(result: AnalysisResult, text: Text, *, of: str | None = None, named: bool = True) -> tuple[Band, ...]:
+    """Spans of the findings, each once; one that fills the whole selection sets nothing apart and is left out.
+
+    Args:
+        result: whose findings.
+        text: zone and language.
+        of: an objective, for its findings alone.
+        named: False where the chart above names them.
+    """
+    found = [finding for finding in result.findings if of is None or finding.objective == of]
+    spans = sorted({span for finding in found for span in spans_of(finding) if not _is_all(span, result)})
     return tuple(
         Band(wall_clock(start, text), wall_clock(end, text), text.say("incident") if named else "")
         for start, end in spans
     )
+
+
+def _is_all(span: tuple[str, str], result: AnalysisResult) -> bool:
+    seconds = result.selection.seconds
+    start, end = (datetime.fromisoformat(instant) for instant in span)
+    return seconds is not None and (end - start).total_seconds() >= WHOLE * seconds
 
 
 def ticks(instants: Sequence[str], text: Text) -> tuple[Tick, ...]:

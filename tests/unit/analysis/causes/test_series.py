@@ -7,11 +7,14 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from analysis.aggregates.attainment import judge
+from analysis.causes.diagnose import with_flags
 from analysis.causes.goal import goal_of
 from analysis.causes.rows import Rows, prepare
 from analysis.causes.series import series_of
 from analysis.causes.shift import figure_of
 from analysis.metrics.measure import measure
+from analysis.objectives import read_objectives
 from analysis.result import SegmentSeries
 from tests.support.builders import frame, request
 from tests.unit.analysis.causes.goals import a_result
@@ -72,6 +75,29 @@ def test_a_window_with_too_few_requests_is_a_gap_and_keeps_its_count() -> None:
     assert found.lines[0].n[5:10] == [0] * 5
     assert found.lines[0].values[5:10] == [None] * 5
     assert found.lines[0].values[10] is not None
+
+
+def test_where_the_percentile_is_a_failed_request_the_longest_answer_stands_for_it() -> None:
+    rows = []
+    for second in range(3600):  # minutes 10 to 20: one in ten times out
+        fails = 600 <= second < 1200 and second % 10 == 0
+        status = "timeout" if fails else "ok"
+        rows.append(request(second, at_s=float(second), ttft_ms=None if fails else 100.0 + second // 60, status=status))
+    measured = measure(frame(rows))
+    wanted = read_objectives("objectives: [{id: x, metric: ttft, threshold: 1s, target: 95%, min_requests: 1}]")
+    judged = judge(measured, wanted)
+    prepared = prepare(with_flags(measured, judged, wanted.items))
+    goal = goal_of(judged[0], prepared.start_ns, 3600.0)
+    figure = figure_of(goal)
+    assert figure is not None
+    found = series_of(prepared, goal, (), figure)
+    assert found is not None
+    (line,) = found.lines
+    inside = [600 <= place * found.step_s < 1200 for place in range(len(line.n))]
+    assert line.at_least == inside
+    assert [value for value, there in zip(line.values, inside, strict=True) if there] == [
+        (100 + (place + 1) * found.step_s // 60 - 1) / 1000 for place, there in enumerate(inside) if there
+    ]  # the last minute of a window is its slowest
 
 
 def test_a_segment_of_few_requests_gets_longer_windows() -> None:

@@ -111,7 +111,9 @@ def drawn_axis(chart: ChartData, axis: str) -> dict[str, Any]:
     ],
 )
 def test_a_logarithmic_axis_has_ticks_however_short_it_is(values: tuple[float, ...], ticks: list[float] | None) -> None:
-    line = data.Line("streamed", "series-1", "solid", 2.0, values, tuple(0.5 for _ in values), tuple("" for _ in values))
+    line = data.Line(
+        "streamed", "series-1", "solid", 2.0, values, tuple(0.5 for _ in values), tuple("" for _ in values)
+    )
     assert drawn_axis(data.Lines((line,), "s", "ratio", x_log=True), "xaxis").get("tickvals") == ticks
 
 

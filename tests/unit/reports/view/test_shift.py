@@ -92,6 +92,18 @@ def test_a_window_with_too_few_requests_is_a_gap_in_the_line_and_a_count_in_the_
     assert cells[:2] == ["–", "3"]
 
 
+def test_a_percentile_among_failed_requests_is_told_as_at_least_the_longest_answer() -> None:
+    result = told()
+    line = replace(SERIES.lines[0], at_least=[False, True, False, False])
+    finding = replace(result.findings[0], series=replace(SERIES, lines=[line, SERIES.lines[1]]))
+    found = series_figure(finding, result.objectives[0], result, EN)
+    assert found is not None
+    assert "the longest answer is drawn" in found.says
+    assert found.table is not None
+    cells = ["".join(piece.text for part in cell.lines for piece in part) for cell in found.table.rows[1].cells]
+    assert cells[0].replace(NBSP, " ") == "≥ 3.50 s"
+
+
 def test_a_result_of_an_earlier_version_has_neither() -> None:
     result = week()
     assert shift_figure(result.findings[0], result.objectives[0], EN) is None

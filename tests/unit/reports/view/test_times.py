@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from reports.charts.data import Tick
 from reports.text import Text
 from reports.view import times
@@ -41,6 +43,17 @@ def test_an_incident_of_four_findings_is_one_band() -> None:
         ("2026-03-07 12:45:00", "2026-03-07 16:15:00", "incident")
     ]
     assert [band.label for band in times.incidents(week(), UTC, named=False)] == [""]
+
+
+def test_a_finding_that_is_there_all_the_time_is_no_band() -> None:
+    result = week()
+    always = replace(result.findings[0], objective="user.cost", windows=[(at(0), at(167.5))])
+    told = replace(result, findings=[*result.findings, always])
+    assert times.incidents(told, UTC) == times.incidents(result, UTC)
+    short = replace(always, windows=[(at(10), at(20))])
+    told = replace(result, findings=[*result.findings, short])
+    assert len(times.incidents(told, UTC)) == 2
+    assert times.incidents(told, UTC, of=result.findings[0].objective) == times.incidents(result, UTC)
 
 
 def test_no_points_have_no_ticks() -> None:
