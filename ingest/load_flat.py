@@ -5,7 +5,7 @@ Input: an opened source and its format. Output: Told. Everything within the tran
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -22,7 +22,7 @@ from ingest.store.append import add_rejects
 from ingest.store.files import reachable
 from ingest.store.flat import FlatCounts
 from ingest.store.flat_plan import FlatColumn, FlatMeaning
-from ingest.store.flat_source import MAX_NAMES, Columns, FlatFile, read_columns, told
+from ingest.store.flat_source import MAX_NAMES, Columns, FlatFile, inner_names, read_columns, told
 from ingest.table_lines import Mender, Places, Table, rewrite, rewrite_array
 from ingest.told import Told
 from ingest.unpack import MAX_LINE_BYTES
@@ -127,7 +127,8 @@ class TableLoad:
         meaning = self._meaning(named, columns)
         with told(source.name):
             counts = bulk.load_flat(self.cursor, file, columns, meaning)
-        return BulkLoad(named, counts, counts.columns or columns, meaning, self.reader)
+            inner = inner_names(self.cursor, file, _outers(file, columns, meaning))
+        return BulkLoad(named, counts, counts.columns or columns, meaning, self.reader, inner)
 
     def _rewritten(self, source: Source, head: Head, in_source: Callable[[Reject], Reject]) -> Told:
         """The same, record by record into JSON lines first: an array, or a delimited table with bad rows."""
@@ -233,6 +234,7 @@ class BulkLoad:
     columns: Columns
     meaning: FlatMeaning
     reader: FlatReader
+    inner: Mapping[str, int]  # dotted names within columns that are read in part, with the number of rows
 
     def told(self, first: tuple[Reject, ...], n_refused: int = 0) -> Told:
         """The counts as every kind of reader gives them.
@@ -246,16 +248,29 @@ class BulkLoad:
             duplicate=self.counts.n_duplicate,
             rejected=self.counts.n_rejected + n_refused,
             rejects=first,
-            not_understood=_not_understood(self.columns, self.meaning, self.reader),
+            not_understood=_not_understood(self.columns, self.meaning, self.reader, self.inner),
             notes=tuple(_notes(self.head, self.counts, self.meaning, self.reader)),
         )
 
 
-def _not_understood(columns: Columns, meaning: FlatMeaning, reader: FlatReader) -> dict[str, int]:
+def _outers(file: FlatFile, columns: Columns, meaning: FlatMeaning) -> list[str]:
+    """Columns of objects of which only places are read."""
+    names = {name for column in meaning.columns for name in column.names if name not in columns.counts}
+    outers = {name.partition(".")[0] for name in names if "." in name}
+    kinds = {name: columns.types.get(name, "") for name in sorted(outers) if name in columns.counts}
+    is_typed = file.kind == "parquet"
+    return [name for name, kind in kinds.items() if file.kind == "json" or (is_typed and kind.startswith("STRUCT"))]
+
+
+def _not_understood(
+    columns: Columns, meaning: FlatMeaning, reader: FlatReader, inner: Mapping[str, int]
+) -> dict[str, int]:
     used = {name for column in meaning.columns for name in column.names} | set(meaning.dimensions.values())
     used |= {name.partition(".")[0] for name in used if name not in columns.counts} | set(reader.redundant)
     used |= set(reader.identity)
-    left = {name: n for name, n in columns.counts.items() if name not in used and not is_content(name)}
+    above = {name[:end] for name in used for end, mark in enumerate(name) if mark == "."}
+    below = {name: n for name, n in inner.items() if name not in above and name.rpartition(".")[0] in above}
+    left = {name: n for name, n in (columns.counts | below).items() if name not in used and not is_content(name)}
     return dict(sorted(left.items(), key=lambda item: (-item[1], item[0])))
 
 

@@ -12,9 +12,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.assemble import SpanCounts, SpanOptions, load_spans, stage_spans
+from ingest.assemble import MOST_NAMES, SpanCounts, SpanOptions, load_spans, stage_spans
 from ingest.errors import Cancelled, Reject
 from ingest.formats.contract import Format, Head, RawNote, RawReject, RawRequest, RawSpan, RowReader, Source, SpanReader
+from ingest.formats.unread import Unread
 from ingest.messages import load_messages
 from ingest.normalize import Normalizer, Stamp
 from ingest.receipts import FIRST_REJECTS, LoadOptions
@@ -42,6 +43,9 @@ class RowLoad:
         self.format = file_format
         self.upload_id = upload_id
         self.options = options
+        assert isinstance(file_format.reader, RowReader)  # noqa: S101  # the dispatch of load_source
+        self.reader = file_format.reader
+        self.unread = Unread(self.reader.redundant)
         self.spans = SpanOptions(options.mapping, options.attributes, options.sampling_rate, file_format.name)
         self.read = self.accepted = self.duplicate = self.rejected = 0
         self.first: list[Reject] = []
@@ -60,13 +64,11 @@ class RowLoad:
         Raises:
             Cancelled: `cancelled` said so between two batches.
         """
-        reader = self.format.reader
-        assert isinstance(reader, RowReader)  # noqa: S101  # the dispatch of load.py
         rate = self.options.sampling_rate or self.options.mapping.sampling_rate or 1.0
         keeps = self.options.attributes == "all"
         normalizer = Normalizer(Stamp(self.upload_id, self.format.name, now_ns, rate, keeps, closed(self.cursor)))
-        clock = {"timezone": self.options.mapping.timezone, "start_ns": self.options.origin_ns}
-        rows = iter(reader.read(replace(source, **clock), head))  # type: ignore[arg-type]
+        zone, start = self.options.mapping.timezone, self.options.origin_ns
+        rows = self.reader.read(replace(source, timezone=zone, start_ns=start, unread=self.unread), head)
         while batch := list(islice(rows, BATCH)):
             self._rejects(
                 [Reject(r.line, r.offset, r.reason, r.head, r.detail) for r in batch if isinstance(r, RawReject)]
@@ -77,13 +79,16 @@ class RowLoad:
             tick()
             if cancelled():
                 raise Cancelled("the load was cancelled; nothing of it is stored")
+        self.names.update(self.unread.counts())
+        if len(self.names) > MOST_NAMES:
+            self.notes[f"{len(self.names) - MOST_NAMES} further names are not understood"] = None
         return Told(
             self.read,
             self.accepted,
             self.duplicate,
             self.rejected,
             tuple(self.first),
-            dict(self.names.most_common()),
+            dict(sorted(self.names.items(), key=lambda item: (-item[1], item[0]))[:MOST_NAMES]),
             tuple(self.notes),
             self.has_spans,
         )

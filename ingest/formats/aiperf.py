@@ -114,12 +114,20 @@ def sniff_summary(head: Head) -> float:
     return 0.9 if is_summary and "backend" not in head.keys else 0.0
 
 
+REDUNDANT = (  # figures that follow from those which are read, and marks of the tool's own processes
+    *("metadata.record_processor_id", "metadata.cancellation_time_ns", "metadata.session_num"),
+    *("metrics.*_length.unit", "metrics.*_count.unit", "metrics.inter_token_latency", "metrics.*throughput*"),
+    *("metrics.output_token_count", "metrics.time_to_second_token", "metrics.ttst", "metrics.request_count"),
+    *("metrics.error_request_count", "metrics.min_request_timestamp", "metrics.max_response_timestamp"),
+)
+
+
 FORMAT = Format(
     name="aiperf",
     title="AIPerf profile export",
     says="one line per request of a load test, with client-side latencies",
     sniff=sniff,
-    reader=RowReader(read),
+    reader=RowReader(read, REDUNDANT),
 )
 
 SUMMARY = Format(

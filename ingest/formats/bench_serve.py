@@ -156,10 +156,16 @@ def _shared(run: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+REDUNDANT = (  # aggregates of the run
+    *("mean_*", "median_*", "std_*", "p[0-9]*_ms", "*throughput", "*goodput", "total_*_tokens", "completed", "failed"),
+    *("rtfx", "max_output_tokens_per_s", "max_concurrent_requests", "generated_texts"),
+)
+
+
 FORMAT = Format(
     name="bench_serve",
     title="vLLM bench serve, SGLang bench serving",
     says="results of a benchmark run with arrays per request",
     sniff=sniff,
-    reader=RowReader(read),
+    reader=RowReader(read, REDUNDANT),
 )

@@ -54,10 +54,13 @@ def _columns(row: Mapping[str, str], source: Source) -> dict[str, Any]:
     }
 
 
+REDUNDANT = ("Total tokens",)
+
+
 FORMAT = Format(
     name="burstgpt",
     title="BurstGPT trace",
     says="arrivals with token lengths and models, relative times",
     sniff=sniff,
-    reader=RowReader(read),
+    reader=RowReader(read, REDUNDANT),
 )

@@ -61,10 +61,13 @@ def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+REDUNDANT = ("success",)  # of rows with a status code
+
+
 FORMAT = Format(
     name="cloudflare",
     title="Cloudflare AI Gateway log",
     says="one object per request through the gateway",
     sniff=sniff,
-    reader=RowReader(read),
+    reader=RowReader(read, REDUNDANT),
 )

@@ -166,6 +166,8 @@ KNOWN: tuple[str, ...] = (
     "ai.settings.*",
     "ai.toolCall.*",
     "operation.name",
+    "span.kind",
+    "error",
     "resource.name",
     "http.*",
     "url.*",

@@ -12,9 +12,12 @@ and Refusal for what is recognized but holds no requests.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from ingest.formats.unread import Unread
 
 HEAD_BYTES = 65_536  # what a sniffer sees, unpacked
 
@@ -107,6 +110,12 @@ class Source:
     open: Callable[[], IO[bytes]]
     timezone: str = "UTC"  # IANA zone of times without zone, as the mapping file says
     start_ns: int | None = None  # where times that count from the start of a run begin, as the user says
+    unread: Unread | None = field(default=None, compare=False)  # who counts the names that the reader does not read
+
+    @property
+    def looked_ahead(self) -> Source:
+        """The same, for a reading before the one that gives the rows: its names are not counted."""
+        return replace(self, unread=None)
 
 
 @dataclass(frozen=True)
@@ -158,9 +167,14 @@ class SpanReader:
 
 @dataclass(frozen=True)
 class RowReader:
-    """Reading in Python; yields rows and rejects in source order."""
+    """Reading in Python; yields rows and rejects in source order.
+
+    `redundant`: patterns of names (dotted) that are known to say nothing further; others that `read` does not look at
+    are told by the receipt.
+    """
 
     read: Callable[[Source, Head], Iterator[RawRow]]
+    redundant: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

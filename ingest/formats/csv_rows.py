@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO
 
 from ingest.formats.contract import RawReject, Source
@@ -39,8 +39,20 @@ class _Lines:
             yield line
 
 
-def csv_rows(source: Source, delimiter: str = ",") -> Iterator[CsvRow | RawReject]:
-    """The records below the header line."""
+def csv_rows(source: Source, delimiter: str = ",", *, opened: tuple[str, ...] = ()) -> Iterator[CsvRow | RawReject]:
+    """The records below the header line.
+
+    Args:
+        opened: columns whose texts hold JSON with names of its own.
+    """
+    for row in _records(source, delimiter):
+        if source.unread is None or isinstance(row, RawReject):
+            yield row
+        else:
+            yield replace(row, value=source.unread.watched(row.value, opened=opened))
+
+
+def _records(source: Source, delimiter: str) -> Iterator[CsvRow | RawReject]:
     csv.field_size_limit(MAX_BYTES)  # the library's limit is process-wide and far below the prompts in a cell
     with source.open() as stream:
         lines = _Lines(stream)

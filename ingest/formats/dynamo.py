@@ -83,10 +83,13 @@ def _worker(worker: object) -> str | None:
     return next((found for found in (v.text(worker.get(name)) for name in names) if found), None)
 
 
+REDUNDANT = ("timestamp", "event.schema", "event.event_time_unix_ms", "event.request.avg_itl_ms")
+
+
 FORMAT = Format(
     name="dynamo",
     title="Dynamo request trace",
     says="one event per request of the frontend, with queue and prefill",
     sniff=sniff,
-    reader=RowReader(read),
+    reader=RowReader(read, REDUNDANT),
 )

@@ -17,6 +17,7 @@ from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
 from ingest.formats.json_rows import json_rows, reject
 from ingest.formats.request_rows import Times, checked, extra, timed, with_cached
+from ingest.formats.unread import glance
 
 _USER = ("x-user-id", "x-end-user-id", "user_id")
 _TENANT = ("x-tenant-id", "x-team-id", "x-org-id", "x-organization-id", "tenant_id")
@@ -40,7 +41,7 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the
 
 
 def _is_call(row: Mapping[str, Any]) -> bool:
-    if any(v.text(value) for key, value in row.items() if key.startswith("gen_ai.")):
+    if any(v.text(value) for key, value in glance(row) if key.startswith("gen_ai.")):
         return True
     return v.text(row.get("method")) in (None, "POST")
 

@@ -23,7 +23,7 @@ def sniff(head: Head) -> float:
 
 def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the contract of readers
     scenarios: dict[object, str | None] = {}
-    for row in json_rows(source, ("experiments", "[]", "experiment")):
+    for row in json_rows(source, ("experiments", "[]", "experiment"), under="experiment"):
         if not isinstance(row, RawReject):
             scenarios[row.path[1]] = _scenario(row.value)
     for row in json_rows(source, ("experiments", "[]", "requests", "[]")):
@@ -56,10 +56,13 @@ def _columns(request: Mapping[str, Any]) -> dict[str, Any]:
     return timed(times, status) | gap_columns(gaps, "chunk") | {"vantage": "client", "status_class": status}
 
 
+REDUNDANT = ("request_inputs", "response_outputs")  # prompts and answers
+
+
 FORMAT = Format(
     name="genai_perf",
     title="GenAI-Perf profile export",
     says="requests of a load test with the instants of their responses",
     sniff=sniff,
-    reader=RowReader(read),
+    reader=RowReader(read, REDUNDANT),
 )

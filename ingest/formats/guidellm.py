@@ -28,7 +28,7 @@ def sniff(head: Head) -> float:
 def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the contract of readers
     shared: dict[object, dict[str, Any]] = {}
     models: list[str | None] = []
-    for row in json_rows(source, ("benchmarks", "[]", "config"), ("args",)):
+    for row in json_rows(source.looked_ahead, ("benchmarks", "[]", "config"), ("args",)):
         if isinstance(row, RawReject):
             continue  # the second reading tells it
         if row.path == ("args",):
@@ -112,10 +112,20 @@ def _body_model(request: Mapping[str, Any]) -> str | None:
     return v.text(v.at(request, "request_args", "body", "model"))
 
 
+REDUNDANT = (  # figures that follow from those which are read, moments of the generator, sizes of texts
+    *("info.status", "info.traceback", "info.scheduler_*", "info.started_at", "info.completed_at", "info.turn_index"),
+    *("info.timings.dequeued", "info.timings.finalized", "info.timings.*_request_iteration", "info.timings.resolve_*"),
+    *("info.timings.request_iterations", "info.timings.scheduled_at", "info.timings.targeted_start"),
+    *("*put_metrics.text_*", "*put_metrics.audio_*", "*put_metrics.image_*", "*put_metrics.video_*"),
+    *("request_latency", "inter_token_latency_ms", "time_to_first_token_ms", "time_per_output_token_ms"),
+    *("*tokens_per_*", "total_tokens", "type_"),
+)
+
+
 FORMAT = Format(
     name="guidellm",
     title="GuideLLM benchmark report",
     says="requests of a load test with client-side timings, by strategy",
     sniff=sniff,
-    reader=RowReader(read),
+    reader=RowReader(read, REDUNDANT),
 )

@@ -36,7 +36,7 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the
 
 def _earliest(source: Source) -> int | None:
     """The earliest start on the clock of the load generator; rows stand in the order in which they ended."""
-    rows = (row for row in json_rows(source) if not isinstance(row, RawReject))
+    rows = (row for row in json_rows(source.looked_ahead) if not isinstance(row, RawReject))
     starts = (v.duration_ns(row.value.get("start_time"), "s") for row in rows)
     return min((start for start in starts if start is not None), default=None)
 

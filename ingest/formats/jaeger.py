@@ -26,7 +26,7 @@ def sniff(head: Head) -> float:
 
 def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the contract of readers
     processes: dict[tuple[str | int, ...], dict[str, dict[str, str]]] = {}
-    for row in json_rows(source, *((*trace, "processes") for trace in TRACES)):
+    for row in json_rows(source.looked_ahead, *((*trace, "processes") for trace in TRACES)):
         if not isinstance(row, RawReject) and row.path:
             processes[row.path[:-1]] = _resources(row.value)
     for row in json_rows(source, *((*trace, "spans", "[]") for trace in TRACES)):
@@ -98,10 +98,16 @@ def _event(log: Mapping[str, Any]) -> tuple[str, int, dict[str, str]]:
     return fields.pop("event", ""), v.duration_ns(log.get("timestamp"), "us") or 0, fields
 
 
+REDUNDANT = (  # of the page that shows the trace
+    *("*tags.type", "*fields.type", "references.traceID", "*references.span", "flags", "warnings", "depth"),
+    *("hasChildren", "relativeStartTime", "*processes", "*process"),
+)
+
+
 FORMAT = Format(
     name="jaeger",
     title="Jaeger JSON",
     says="traces as the Jaeger UI and API give them",
     sniff=sniff,
-    reader=RowReader(read),
+    reader=RowReader(read, REDUNDANT),
 )

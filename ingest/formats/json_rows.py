@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO, Any
 
 import msgspec
@@ -69,17 +69,24 @@ def decode(data: bytes) -> Any:
         raise ValueError("nested too deeply") from None
 
 
-def json_rows(source: Source, *paths: Path) -> Iterator[Row | RawReject]:
+def json_rows(source: Source, *paths: Path, under: str = "", opened: tuple[str, ...] = ()) -> Iterator[Row | RawReject]:
     """The objects of the source.
 
     Args:
         paths: where they lie in a single document, such as ("data", "[]"); none: each element of an outer array, or
             the outer value itself.
+        under: dotted name of the objects, where they are a part of what the receipt calls a row.
+        opened: names whose texts hold JSON with names of its own.
     """
     with source.open() as stream:
         by_line = _is_by_line(stream)
     with source.open() as stream:
-        yield from by_line_rows(stream) if by_line else document_rows(stream, *paths)
+        for row in by_line_rows(stream) if by_line else document_rows(stream, *paths):
+            if source.unread is None or isinstance(row, RawReject):
+                yield row
+                continue
+            value = source.unread.watched(row.value, under=under, opened=opened)
+            yield row if value is row.value else replace(row, value=value)
 
 
 def _is_by_line(stream: IO[bytes]) -> bool:

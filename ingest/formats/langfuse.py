@@ -22,6 +22,7 @@ from ingest.formats.csv_rows import csv_rows
 from ingest.formats.heads import Cells, named
 from ingest.formats.json_rows import json_rows, reject
 from ingest.formats.parquet_rows import parquet_rows
+from ingest.formats.unread import merged, renamed
 
 _SDK_WRAPPER = re.compile(r"ai\.(generate|stream)(Text|Object)$")
 _CAMEL = re.compile(r"(?<=[a-z])([A-Z])")
@@ -75,7 +76,7 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
         yield from _traces(source, head)
         return
     tops: dict[str, _Top] = {}
-    for item in _observations(source, head):
+    for item in _observations(source.looked_ahead, head):
         if not isinstance(item, RawReject):
             _note_top(tops, item[0])
     several = {trace: top for trace, top in tops.items() if top.count > 1}
@@ -168,10 +169,10 @@ def _download(source: Source) -> Iterator[RawRow]:
     """Spans of one or more downloads `{"trace": ..., "observations": [...]}`."""
     traces: dict[object, dict[str, Any]] = {}
     tops: dict[str, _Top] = {}
-    for row in json_rows(source, ("trace",), ("[]", "trace")):
+    for row in json_rows(source, ("trace",), ("[]", "trace"), under="trace"):
         if not isinstance(row, RawReject):
             traces[row.path[:-1]] = _snake_keys(row.value) if row.path else {}
-    for item in _told(source, traces):
+    for item in _told(source.looked_ahead, traces):
         if not isinstance(item, RawReject):
             _note_top(tops, item[0])
     several = {key: top for key, top in tops.items() if top.count > 1}
@@ -198,7 +199,7 @@ def _told(source: Source, traces: Mapping[object, dict[str, Any]]) -> Iterator[I
             trace = _snake_keys(v.mapping(row.value.get("trace")))
             observations = [one for one in v.listing(row.value.get("observations")) if isinstance(one, dict)]
         for one in observations:
-            yield {"trace_id": trace.get("id")} | _snake_keys(one) | {"trace": trace}, row.line, row.data
+            yield merged({"trace_id": trace.get("id")}, _snake_keys(one), {"trace": trace}), row.line, row.data
 
 
 def _snake(key: str) -> str:
@@ -206,7 +207,7 @@ def _snake(key: str) -> str:
 
 
 def _snake_keys(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {_snake(key): value for key, value in row.items()}
+    return renamed(row, _snake)
 
 
 def _trace_id(value: object) -> str | None:
@@ -345,10 +346,18 @@ def _identity(row: Mapping[str, Any], trace: Mapping[str, Any]) -> dict[str, str
     return {key: value for key, value in found.items() if value}
 
 
+REDUNDANT = (  # moments of the store, prices that its counts and costs hold, and what `latency` says in two units
+    *("*createdAt", "*created_at", "*updatedAt", "*updated_at", "*latency", "time_to_first_token", "timeToFirstToken"),
+    *("*projectId", "*project_id", "internal*", "input_cost", "inputCost", "output_cost", "outputCost"),
+    *("provided*_details", "provided*Details", "provided*_cost", "totalUsage", "total_usage", "usagePricing*"),
+    *("usage_pricing_*", "*.bookmarked", "*.public", "*.corrections", "*.scores", "*.observations", "*.timestamp"),
+)
+
+
 FORMAT = Format(
     name="langfuse",
     title="Langfuse traces and observations",
     says="download of one trace, or observations and traces as JSON, JSON lines or CSV",
     sniff=sniff,
-    reader=RowReader(read),
+    reader=RowReader(read, REDUNDANT),
 )

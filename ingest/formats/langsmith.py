@@ -16,6 +16,7 @@ from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RawSpan, RowReader, Source
 from ingest.formats.json_rows import Row, json_rows
 from ingest.formats.parquet_rows import parquet_rows
+from ingest.formats.unread import merged
 
 
 @dataclass(frozen=True)
@@ -53,12 +54,12 @@ def _runs(row: Row) -> Iterator[_Run]:
     if "post" not in row.value and "patch" not in row.value:
         yield _Run(row.value, row.line)
         return
-    merged: dict[str, dict[str, Any]] = {}
+    runs: dict[str, dict[str, Any]] = {}
     for half in (*v.listing(row.value.get("post")), *v.listing(row.value.get("patch"))):
         if isinstance(half, dict):
-            known = merged.setdefault(v.text(half.get("id")) or "", {})
-            known.update({key: value for key, value in half.items() if value not in (None, {}, [], "")})
-    for run in merged.values():
+            key = v.text(half.get("id")) or ""
+            runs[key] = merged(runs.get(key, {}), half, skips=(None, {}, [], ""))
+    for run in runs.values():
         yield _Run(run, row.line)
 
 
@@ -165,10 +166,24 @@ def _identity(run: Mapping[str, Any]) -> dict[str, object]:
     }
 
 
+REDUNDANT = (  # of the SDK, and of the answer what usage and choices say
+    *("*dotted_order", "*extra.runtime", "*.extra.metadata.ls_method", "*.extra.metadata.ls_model_type", "*serialized"),
+    *("*outputs.choices.index", "*outputs.choices.logprobs", "*outputs.created", "*outputs.object"),
+    *(
+        "*outputs.system_fingerprint",
+        "*outputs.service_tier",
+        "*total_tokens",
+        "*events.kwargs.token.*",
+        "*attachments",
+    ),
+    *("*session_name", "*inputs.extra_*", "*inputs.stream_options", "post.events", "post.extra"),
+)
+
+
 FORMAT = Format(
     name="langsmith",
     title="LangSmith runs",
     says="runs as exported, or as the SDK sends them",
     sniff=sniff,
-    reader=RowReader(read),
+    reader=RowReader(read, REDUNDANT),
 )

@@ -21,6 +21,7 @@ from ingest.formats.request_rows import Times, checked, extra, timed, usage, wit
 from ingest.selection import zone_of
 
 EMBEDDINGS = ("embedding", "aembedding")
+OPENED = ("metadata", "hidden_params")  # which some sinks write as JSON in text
 
 
 def sniff(head: Head) -> float:
@@ -50,11 +51,11 @@ Entry = tuple[Mapping[str, Any], int, int | None, bytes | str | Cells]
 def _entries(source: Source, head: Head) -> Iterator[Entry | RawReject]:
     """Rows with line, offset and raw text, of whatever layout."""
     if head.shape == "csv":
-        for cells in csv_rows(source, head.delimiter):
+        for cells in csv_rows(source, head.delimiter, opened=OPENED):
             yield cells if isinstance(cells, RawReject) else (cells.value, cells.line, None, cells.text)
         return
     paths = (("data", "[]"),) if "data" in head.keys and "startTime" not in head.keys else ()
-    for row in json_rows(source, *paths):
+    for row in json_rows(source, *paths, opened=OPENED):
         yield row if isinstance(row, RawReject) else (row.value, row.line, row.offset, row.data)
 
 
@@ -157,10 +158,19 @@ def _finish(row: Mapping[str, Any]) -> str | None:
     return v.finish_reason(v.at(choices[0], "finish_reason")) if choices else None
 
 
+REDUNDANT = (  # repetitions of what stands beside, keys of the cache, and `response_time`, on which versions disagree
+    *("*total_tokens", "response_time", "*api_base", "*cache_key", "saved_cache_cost", "*model_map_information"),
+    *("hidden_params.model_id", "hidden_params.response_cost", "hidden_params.additional_headers", "error_str"),
+    *("error_information.llm_provider", "error_information.traceback", "*proxy_server_request", "*_debug_info"),
+    *("response.id", "response.model", "response.object", "response.created", "response.system_fingerprint"),
+    *("response.choices.index", "metadata.status"),
+)
+
+
 FORMAT = Format(
     name="litellm",
     title="LiteLLM spend logs and callback payloads",
     says="one row per call through the proxy, as JSON, JSON lines or CSV",
     sniff=sniff,
-    reader=RowReader(read),
+    reader=RowReader(read, REDUNDANT),
 )

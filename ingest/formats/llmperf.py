@@ -69,10 +69,13 @@ def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+REDUNDANT = ("number_total_tokens", "inter_token_latency_s", "request_output_throughput_token_per_s")
+
+
 FORMAT = Format(
     name="llmperf",
     title="LLMPerf individual responses",
     says="requests of a load test with client-side latencies and no times of day",
     sniff=sniff,
-    reader=RowReader(read),
+    reader=RowReader(read, REDUNDANT),
 )

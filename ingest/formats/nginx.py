@@ -70,8 +70,15 @@ def _text(source: Source) -> Iterator[RawRow]:
             )
         else:
             yield checked(
-                _columns(_pairs(row.text) | found.groupdict()), line=row.line, offset=row.offset, raw=row.text
+                _columns(_seen(source, _pairs(row.text) | found.groupdict())),
+                line=row.line,
+                offset=row.offset,
+                raw=row.text,
             )
+
+
+def _seen(source: Source, pairs: dict[str, Any]) -> dict[str, Any]:
+    return pairs if source.unread is None else source.unread.watched(pairs)
 
 
 def _pairs(line: str) -> dict[str, Any]:

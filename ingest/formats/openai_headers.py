@@ -16,6 +16,7 @@ from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
 from ingest.formats.json_rows import json_rows
 from ingest.formats.request_rows import Times, checked, extra, timed, usage, with_cached
+from ingest.formats.unread import merged
 
 PROCESSING = ("openai_processing_ms", "openai-processing-ms")
 UPSTREAM = ("x_envoy_upstream_service_time", "x-envoy-upstream-service-time")
@@ -34,7 +35,7 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the
 
 
 def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
-    headers = {**v.mapping(row.get("headers")), **row}
+    headers = merged(v.mapping(row.get("headers")), row)
     processing = v.duration_ns(v.first(*(headers.get(name) for name in PROCESSING)), "ms")
     upstream = v.duration_ns(v.first(*(headers.get(name) for name in UPSTREAM)), "ms")
     http = v.integer(row.get("status"))
@@ -73,10 +74,13 @@ def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
     )
 
 
+REDUNDANT = ("method", "*total_tokens")
+
+
 FORMAT = Format(
     name="openai_headers",
     title="OpenAI exchanges with timing headers",
     says="one HTTP exchange a line with openai-processing-ms and usage",
     sniff=sniff,
-    reader=RowReader(read),
+    reader=RowReader(read, REDUNDANT),
 )

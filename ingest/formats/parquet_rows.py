@@ -28,6 +28,7 @@ def parquet_rows(source: Source) -> Iterator[dict[str, Any]]:
         start = 0
         while (part := lazy.slice(start, SLICE_ROWS).collect()).height:
             start += part.height
-            yield from part.iter_rows(named=True)
+            for row in part.iter_rows(named=True):
+                yield row if source.unread is None else source.unread.watched(row)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise UnreadableInput(f"{source.name} is no whole Parquet file: {error}") from error

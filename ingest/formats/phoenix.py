@@ -16,6 +16,7 @@ from ingest.formats.csv_rows import csv_rows
 from ingest.formats.json_rows import json_rows
 from ingest.formats.parquet_rows import parquet_rows
 from ingest.formats.span_values import attributes, flattened, hex_id, kind_of, parent_id, status_of
+from ingest.formats.unread import glance
 
 PREFIX = "attributes."
 
@@ -63,9 +64,10 @@ def _attributes(row: Mapping[str, Any]) -> dict[str, str]:
     """Attributes under dotted names, whichever way they were written; empty cells of a table are absent."""
     nested = flattened(v.mapping(row.get("attributes")))
     flat: dict[str, object] = {}
-    for key, value in row.items():
-        if not key.startswith(PREFIX) or value in (None, ""):
+    for key, told in glance(row):
+        if not key.startswith(PREFIX) or told in (None, ""):
             continue
+        value = row[key]
         name = key.removeprefix(PREFIX)
         if isinstance(value, dict):
             flat |= flattened(value, name)

@@ -48,10 +48,13 @@ def _columns(row: Mapping[str, Any], source: Source) -> dict[str, Any]:
     }
 
 
+REDUNDANT = ("hash_ids",)  # blocks of the prompt
+
+
 FORMAT = Format(
     name="qwen_trace",
     title="Qwen usage trace",
     says="arrivals with token lengths by conversation turn, relative times",
     sniff=sniff,
-    reader=RowReader(read),
+    reader=RowReader(read, REDUNDANT),
 )

@@ -235,10 +235,13 @@ def _finish(body: Mapping[str, Any]) -> str | None:
     return v.finish_reason(stated)
 
 
+REDUNDANT = ("*.done", "*choices.index", "*system_fingerprint", "*total_tokens", "*x_groq.id", "*x_groq.seed", "date")
+
+
 FORMAT = Format(
     name="response_bodies",
     title="Response bodies with stage timings",
     says="captured answers of Groq, Cerebras, Ollama, llama.cpp or vLLM",
     sniff=sniff,
-    reader=RowReader(read),
+    reader=RowReader(read, REDUNDANT),
 )

@@ -15,6 +15,7 @@ from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
 from ingest.formats.json_rows import json_rows
 from ingest.formats.request_rows import Times, checked, extra, timed
+from ingest.formats.unread import merged
 
 
 def sniff(head: Head) -> float:
@@ -33,7 +34,7 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the
 
 
 def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
-    figures = {**v.mapping(row.get("meta_info")), **row}
+    figures = merged(v.mapping(row.get("meta_info")), row)
     parameters = v.mapping(row.get("request_parameters"))
     received, entered, prefilled, finished, sent = (
         v.instant_ns(figures.get(name), "s")
@@ -95,10 +96,13 @@ def _outcome(finish: Mapping[str, Any]) -> tuple[str, str | None]:
     return v.status_of_http(code) or "cancelled", v.first(v.text(finish.get("err_type")), "abort")
 
 
+REDUNDANT = ("*api_server_dispatch_finish_ts",)
+
+
 FORMAT = Format(
     name="sglang_requests",
     title="SGLang request metrics log",
     says="one line per request of the server, with queue and prefill",
     sniff=sniff,
-    reader=RowReader(read),
+    reader=RowReader(read, REDUNDANT),
 )

@@ -102,10 +102,13 @@ def _events(span: Mapping[str, Any], time: str) -> tuple[tuple[str, int, dict[st
     )
 
 
+REDUNDANT = ("parentSpanContext.*", "context.trace_state", "links", "resource.schema_url")
+
+
 FORMAT = Format(
     name="span_objects",
     title="Span objects of debug exporters",
     says="spans as the SDKs for JavaScript and Python print them",
     sniff=sniff,
-    reader=RowReader(read),
+    reader=RowReader(read, REDUNDANT),
 )

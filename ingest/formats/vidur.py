@@ -69,10 +69,13 @@ def _columns(row: Mapping[str, str], started: int | None) -> dict[str, Any]:
     }
 
 
+REDUNDANT = ("request_execution_time", "request_execution_plus_preemption_time*", "*_normalized")
+
+
 FORMAT = Format(
     name="vidur",
     title="Vidur and Sarathi request metrics",
     says="simulated requests with queue, prefill and decode, no times of day",
     sniff=sniff,
-    reader=RowReader(read),
+    reader=RowReader(read, REDUNDANT),
 )

@@ -27,7 +27,7 @@ def sniff(head: Head) -> float:
 
 def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the contract of readers
     halves: set[Half] = set()
-    for row in json_rows(source):
+    for row in json_rows(source.looked_ahead):
         if not isinstance(row, RawReject) and row.value.get("shared") is True:
             halves.add((*_ids(row.value), _service(row.value)))
     for row in json_rows(source):
@@ -78,10 +78,13 @@ def _span(span: Mapping[str, Any], halves: set[Half], line: int) -> RawSpan:
     )
 
 
+REDUNDANT = ("localEndpoint.*",)
+
+
 FORMAT = Format(
     name="zipkin",
     title="Zipkin v2 JSON",
     says="spans as Zipkin stores and gives them",
     sniff=sniff,
-    reader=RowReader(read),
+    reader=RowReader(read, REDUNDANT),
 )

@@ -7,6 +7,7 @@ a table of their own.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -102,6 +103,34 @@ def _json_columns(cursor: DuckDBPyConnection, file: FlatFile) -> Columns:
         has_no_numbers=bool(has_odd),
         has_more_names=len(found) > MAX_NAMES,
     )
+
+
+def inner_names(cursor: DuckDBPyConnection, file: FlatFile, outers: Sequence[str]) -> dict[str, int]:
+    """Dotted names inside columns of JSON objects with the number of rows that have them; one reading for all columns."""
+    if not outers:
+        return {}
+    if file.kind == "json":
+        item = relation(file, outers, outers)
+        columns = [name(key) for key in outers]
+    else:
+        item, columns = _parquet(file), [f"to_json({name(key)})" for key in outers]
+    structures = ", ".join(
+        f"CASE json_type({column}) WHEN 'OBJECT' THEN json_structure({column}) END" for column in columns
+    )
+    found: dict[str, int] = {}
+    for *told, n in cursor.execute(f"SELECT {structures}, count(*) FROM {item} GROUP BY ALL").fetchall():
+        for key, structure in zip(outers, told, strict=True):
+            for path in _paths(json.loads(structure) if structure else None, key):
+                found[path] = found.get(path, 0) + int(n)
+    return found
+
+
+def _paths(structure: object, prefix: str) -> Iterator[str]:
+    """Dotted names below a place, those that hold further ones included."""
+    if isinstance(structure, dict):
+        for key, inner in structure.items():
+            yield f"{prefix}.{key}"
+            yield from _paths(inner, f"{prefix}.{key}")
 
 
 def _unlike(names: Sequence[str]) -> list[str]:

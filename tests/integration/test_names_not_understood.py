@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from ingest.formats.catalog import FORMATS
+from ingest.formats.contract import RowReader
 from tests.support.loads import load_bytes
 from tests.support.otlp import request, span
+from tests.support.readers import DATA
 from tests.support.server import client, put
 
 TOLD = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "x.shard": "s-1", "gen_ai.prompt": "private"}
@@ -23,6 +26,26 @@ TABLES = {
     "a.jsonl": "".join(json.dumps(row) + "\n" for row in ROWS).encode(),
     "a.json": json.dumps(ROWS).encode(),
     "a.csv": "\n".join([",".join(ROWS[0]), *(",".join(map(str, row.values())) for row in ROWS)]).encode() + b"\n",
+}
+
+WITHOUT_NAMES = {"apisix"}  # values of a line have places there
+READERS = sorted({form.name for form in FORMATS if isinstance(form.reader, RowReader)} - WITHOUT_NAMES)
+ROWS_AT = {  # where rows stand in the sample of a format, if not at its top
+    "genai_perf": ("experiments", "requests"),
+    "guidellm": ("benchmarks", "requests", "successful"),
+    "jaeger": ("data", "spans"),
+    "langfuse": ("observations",),
+    "langsmith": ("patch",),
+    "cloudflare": ("result",),
+    "tempo": ("batches",),
+}
+OBJECT_AT = {  # an object within a row of which a part is read
+    "aiperf": "metadata",
+    "dynamo": "event",
+    "envoy_ai_gateway": "",
+    "kong": "latencies",
+    "litellm": "metadata",
+    "response_bodies": "usage",
 }
 
 
@@ -54,3 +77,65 @@ def test_live_spans_add_their_names_to_the_upload_of_the_hour(tmp_path: Path) ->
                 break
             time.sleep(0.05)
     assert sum(upload["not_understood"].get("x.shard", 0) for upload in uploads) == 2
+
+
+def with_news(data: bytes, name: str) -> tuple[bytes, str]:
+    """The sample of a format with a name of a later version of its emitter in each row, and what the receipt calls it."""
+    inner = OBJECT_AT.get(name, "")
+    told = f"{inner}.later_figure" if inner else "later_figure"
+
+    def marked(row: object) -> None:
+        if isinstance(row, dict):
+            place = row.get(inner, {}) if inner else row
+            if isinstance(place, dict):
+                place["later_figure"] = 1
+
+    text = data.decode()
+    if not text.lstrip().startswith(("{", "[")):
+        if name == "nginx":
+            return data.replace(b"\n", b" later_figure=1\n"), told
+        header, *lines = text.splitlines()
+        return "\n".join([f"{header},later_figure", *(f"{line},1" for line in lines if line)]).encode(), told
+    if name in ROWS_AT or text.lstrip().startswith("["):
+        document = json.loads(text)
+        rows = document if isinstance(document, list) else [document]
+        for key in ROWS_AT.get(name, ()):
+            inner_rows = [row.get(key, row) for row in rows]
+            rows = [one for row in inner_rows for one in (row if isinstance(row, list) else [row])]
+        for row in rows:
+            marked(row)
+        return json.dumps(document).encode(), told
+    try:
+        values = [json.loads(text)]
+    except ValueError:
+        values = [json.loads(line) for line in text.splitlines() if line.strip()]
+    for value in values:
+        marked(value)
+    return b"".join(json.dumps(value).encode() + b"\n" for value in values), told
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_every_format_tells_a_name_that_its_reader_does_not_look_at(name: str, tmp_path: Path) -> None:
+    sample = next(path for path in sorted((DATA / name).iterdir()) if "torn" not in path.name and path.suffix != ".txt")
+    plain, _ = load_bytes(tmp_path, sample.read_bytes(), sample.name)
+    content, told = with_news(sample.read_bytes(), name)
+    receipt, _ = load_bytes(tmp_path, content, sample.name)
+    found = {key: n for key, n in receipt.not_understood.items() if key not in plain.not_understood}
+    assert list(found) == [next((key for key in found if key.endswith(told)), told)]
+    assert 1 <= next(iter(found.values())) <= receipt.read
+    assert (receipt.read, receipt.accepted, receipt.rejected) == (plain.read, plain.accepted, plain.rejected)
+
+
+def test_a_table_tells_names_within_objects_of_which_it_reads_a_part(tmp_path: Path) -> None:
+    usage = {
+        "prompt_tokens": 3,
+        "completion_tokens": 4,
+        "later_tokens": 1,
+        "prompt_tokens_details": {"cached_tokens": 1},
+    }
+    rows = [{"id": f"r-{n}", "start_time": "2026-03-02T10:00:00Z", "e2e_ms": 5, "usage": usage} for n in range(3)]
+    rows[0]["usage"] = {**usage, "prompt_tokens_details": {"cached_tokens": 1, "later": {"deep": 1}}}
+    lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    receipt, requests = load_bytes(tmp_path, lines, "a.jsonl")
+    assert receipt.not_understood == {"usage.later_tokens": 3, "usage.prompt_tokens_details.later": 1}
+    assert requests["cached_input_tokens"].to_list() == [1, 1, 1]
