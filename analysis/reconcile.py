@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
 
@@ -31,6 +31,7 @@ from analysis.money import PICO, usd_text
 from analysis.result import BilledModel, ReconciledMonth, Reconciliation
 from ingest.bills import Bill, BillLine
 from ingest.errors import ConfigError
+from ingest.selection import Selection, to_datetime
 
 PASS_SHARE, PASS_PICO, WARN_SHARE = Fraction(5, 1000), PICO, Fraction(2, 100)
 EXACT_DECIMALS = 12  # an amount told with as many was not rounded
@@ -97,6 +98,13 @@ def reconcile(bill: Bill, priced: pl.DataFrame, ledger: Ledger, period: str | No
         n_lines=len(lines),
         notes=_notes(bill, lines, sides, priced),
     )
+
+
+def months_within(bill: Bill, selection: Selection) -> Bill:
+    """The bill without the lines of months (UTC) that lie outside of a selection."""
+    first = date.min if selection.start_ns is None else to_datetime(selection.start_ns).date().replace(day=1)
+    last = date.max if selection.end_ns is None else to_datetime(selection.end_ns - 1).date()
+    return replace(bill, lines=tuple(line for line in bill.lines if first <= line.day <= last))
 
 
 def _read_ledger(sides: dict[Group, _Side], priced: pl.DataFrame, ledger: Ledger, one: str | None) -> None:

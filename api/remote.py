@@ -29,6 +29,7 @@ from ingest.receipts import FIRST_REJECTS, LoadOptions, Receipt
 from ingest.selection import to_iso
 from ingest.unpack import open_source
 
+NO_BILLS = "a server compares no bills; give its store with --store while it stands still, or the traces"
 CHUNK = 1 << 20
 POLL_S = 0.3
 TIMEOUT = httpx2.Timeout(10.0, read=3600.0, write=600.0)  # a result of many requests takes a while
@@ -85,8 +86,16 @@ class RemoteDesk:
         said = self._ask("GET", "/api/v1/costs", params=[("by", ",".join(by)), *_priced_there(question)])
         return msgspec.json.decode(said.content, type=Costs)
 
-    def finance(self, question: Question, further: Sequence[str], version: str) -> dict[str, bytes]:
-        """The finance bundle, made there."""
+    def finance(
+        self, question: Question, further: Sequence[str], version: str, bill: Bill | None = None
+    ) -> dict[str, bytes]:
+        """The finance bundle, made there.
+
+        Raises:
+            ConfigError: a bill is given: it is compared where the ledger lies.
+        """
+        if bill is not None:
+            raise ConfigError(NO_BILLS)
         parameters = [("by", ",".join(further)), ("version", version), *_priced_there(question)]
         return unzipped(self._ask("GET", "/api/v1/exports/focus", params=parameters).content)
 
@@ -97,9 +106,7 @@ class RemoteDesk:
             ConfigError: always.
         """
         del question, bill, period
-        raise ConfigError(
-            "a server compares no bills; give its store with --store while it stands still, or the traces"
-        )
+        raise ConfigError(NO_BILLS)
 
     def back_up(self, target: Path, tell: Tell) -> int:
         """Bytes of the server's store written to `target`."""

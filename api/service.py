@@ -29,7 +29,7 @@ from analysis.ledger import Ledger
 from analysis.objectives import Objectives, default_objectives, load_objectives, read_objectives
 from analysis.pricebook import PriceBook
 from analysis.prices import default_prices, read_prices
-from analysis.reconcile import reconcile
+from analysis.reconcile import months_within, reconcile
 from analysis.result import AnalysisResult, Costs, Finding, ObjectiveResult, Reconciliation, SelectionRecord
 from analysis.rollups.charges import RolledCharges, refuse_months, rolled_charges
 from analysis.rollups.days import rolled_days
@@ -260,19 +260,20 @@ class Service:
         refuse_months(self.store, side.selection, months)
         return reconcile(bill, side.frame, side.ledger, period)
 
-    def finance(self, question: Question, further: Sequence[str], version: str) -> dict[str, bytes]:
-        """The finance bundle of a question: its files by name.
+    def finance(
+        self, question: Question, further: Sequence[str], version: str, bill: Bill | None = None
+    ) -> dict[str, bytes]:
+        """The finance bundle of a question: its files by name; final if a bill passes for all of it.
 
         Raises:
             ConfigError: the question, one of its files or a dimension breaks a rule.
         """
         side, ledger, kept = self._charged(self._checked(question))
-        behind = set(side.frame.get_column("upload_id"))
-        uploads = self.store.uploads().select("upload_id", "sha256", "name").iter_rows()
-        hashes = source_hash(sha256 or name for upload, sha256, name in uploads if upload in behind)
-        made_by = f"tailwise {metadata.version('tailwise')}"
-        options = FocusOptions(version=version, source_hash=hashes, generator=made_by)
-        return focus_bundle(metered(side.frame, ledger, further, kept=kept), options)
+        uploads = self.store.uploads().join(side.frame.select("upload_id").unique(), on="upload_id", how="semi")
+        hashes = source_hash(sha256 or name for sha256, name in uploads.select("sha256", "name").iter_rows())
+        options = FocusOptions(version, source_hash=hashes, generator=f"tailwise {metadata.version('tailwise')}")
+        compared = self.reconcile(question, months_within(bill, side.selection), None) if bill else None
+        return focus_bundle(metered(side.frame, ledger, further, kept=kept), options, compared)
 
     def breakdown(
         self, question: Question, part: str, by: Sequence[str], metrics: Sequence[str], percentiles: Sequence[str]

@@ -38,7 +38,9 @@ class Desk(Protocol):
     def load(self, paths: Sequence[str], options: LoadOptions) -> list[Receipt]: ...
     def analyze(self, question: Question) -> AnalysisResult: ...
     def costs(self, question: Question, by: Sequence[str]) -> Costs: ...
-    def finance(self, question: Question, further: Sequence[str], version: str) -> dict[str, bytes]: ...
+    def finance(
+        self, question: Question, further: Sequence[str], version: str, bill: Bill | None = None
+    ) -> dict[str, bytes]: ...
     def reconcile(self, question: Question, bill: Bill, period: str | None) -> Reconciliation: ...
 
 
@@ -64,8 +66,10 @@ class LocalDesk:
     def costs(self, question: Question, by: Sequence[str]) -> Costs:
         return self._service.costs(question, by)
 
-    def finance(self, question: Question, further: Sequence[str], version: str) -> dict[str, bytes]:
-        return self._service.finance(question, further, version)
+    def finance(
+        self, question: Question, further: Sequence[str], version: str, bill: Bill | None = None
+    ) -> dict[str, bytes]:
+        return self._service.finance(question, further, version, bill)
 
     def reconcile(self, question: Question, bill: Bill, period: str | None) -> Reconciliation:
         return self._service.reconcile(question, bill, period)

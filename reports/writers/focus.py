@@ -1,10 +1,10 @@
 """The finance bundle: FOCUS Cost and Usage as CSV and Parquet, with what proves it.
 
-Input: MeteredCharges. Output: the files of one download, by name:
+Input: MeteredCharges, and what a comparison with the bill found, if one was made. Output: the files of one download, by name:
     cost_and_usage.csv, cost_and_usage.parquet   one row per meter; Parquet holds exact decimals and is the reference
     billing_period.csv      the months, all open: nothing here closes a month
     metadata.json           columns, types, version, rules of our own columns
-    reconciliation.json     sums of the file against the ledger, and why it is a draft
+    reconciliation.json     sums of the file against the ledger and the bill; FINAL, or why it is a draft
     manifest.json           row counts, sums and sha256 of every file
 The same charges give the same bytes: no clock, sorted rows, fixed writer settings.
 """
@@ -16,20 +16,24 @@ import json
 from io import BytesIO
 from typing import Any
 
+import msgspec
 import polars as pl
 
 from analysis.aggregates.metered import MeteredCharges
 from analysis.money import usd_text
+from analysis.result import Reconciliation
 from reports.writers.focus_reconciliation import reconciliation, total
 from reports.writers.focus_rows import FocusOptions, cost_and_usage, instant, time_text
 from reports.writers.focus_schema import PRECISION, SCALE, FocusColumn, columns_of
 
 
-def focus_bundle(charges: MeteredCharges, options: FocusOptions) -> dict[str, bytes]:
+def focus_bundle(
+    charges: MeteredCharges, options: FocusOptions, bill: Reconciliation | None = None
+) -> dict[str, bytes]:
     """The files by name."""
     table = cost_and_usage(charges, options)
     columns = columns_of(options.version)
-    judged = reconciliation(charges, table, options.version)
+    judged = msgspec.to_builtins(reconciliation(charges, table, options.version, bill))
     files = {
         "cost_and_usage.csv": table.write_csv(line_terminator="\r\n").encode(),
         "cost_and_usage.parquet": _parquet(table, columns),

@@ -1,6 +1,7 @@
-"""The finance file against the ledger: sums of what was written, and of what was charged, made apart.
+"""The finance file against the ledger and the bill: sums of what was written, and of what was charged, made apart.
 
-Input: MeteredCharges, the rows of the file. Output: what reconciliation.json says. Without a sample every sum must
+Input: MeteredCharges, the rows of the file, the comparison with a bill. Output: what reconciliation.json says: FINAL
+where every sum agrees and a bill passes for all of the file, else DRAFT with the reasons. Without a sample every sum must
 be equal to the last digit. Of a sample, tokens were cut to whole ones row by row, so a cost may miss the ledger's by
 at most one token per row, and a count by one for each of the sums it is put together from.
 """
@@ -14,14 +15,17 @@ import polars as pl
 
 from analysis.aggregates.metered import MeteredCharges
 from analysis.money import pico_of, usd_text
+from analysis.result import Reconciliation
 from reports.writers.focus_schema import MOST_FAULTS, PRECISION, faults
 
 SLICE = 20_000
 SUMS_OF_A_COUNT = 3  # exported, unpriced and undated requests are rounded one by one
 
 
-def reconciliation(charges: MeteredCharges, table: pl.DataFrame, version: str) -> dict[str, Any]:
-    """Sums of the rows against the ledger; the file stays a draft until they agree and a bill has been compared."""
+def reconciliation(
+    charges: MeteredCharges, table: pl.DataFrame, version: str, bill: Reconciliation | None = None
+) -> dict[str, Any]:
+    """Sums of the rows against the ledger; the file stays a draft until they agree and a bill passes for all of it."""
     exported = total(table.get_column("EffectiveCost").to_list())
     counted = sum(int(n) for n in table.get_column("x_RequestCount"))
     left_out = charges.unpriced_requests + charges.undated_requests
@@ -49,10 +53,12 @@ def reconciliation(charges: MeteredCharges, table: pl.DataFrame, version: str) -
         *_parts(table, "SubAccountId", charges.by_tenant, charges),
     ]
     failed = [f"failed: {check['check']}" for check in checks if not check["passed"]]
+    reasons = [*failed, *_open_questions(bill, exported, charges)]
     return {
-        "state": "DRAFT",
-        "reasons": [*failed, "no bill has been compared"],
+        "state": "DRAFT" if reasons else "FINAL",
+        "reasons": reasons,
         "passed": not failed,
+        "bill": None if bill is None else {"name": bill.bill, "verdict": bill.verdict, "months": bill.months},
         "checks": checks,
         "faults": broken,
         "unpriced": {"requests": charges.unpriced_requests, "tokens": charges.unpriced_tokens},
@@ -60,6 +66,26 @@ def reconciliation(charges: MeteredCharges, table: pl.DataFrame, version: str) -
         "sampled": charges.sampled,
         "sampling_rounding_usd": usd_text(exported - charges.ledger_pico) if charges.sampled else "0",
     }
+
+
+def _open_questions(bill: Reconciliation | None, exported: int, charges: MeteredCharges) -> list[str]:
+    """What the bill leaves open; nothing if it passes for all that the file holds."""
+    if bill is None:
+        return ["no bill has been compared"]
+    found = [
+        f"{bill.bill}: {month.month} of {month.provider}: {month.verdict}, {month.unexplained_usd} of {month.bill_usd} USD"
+        " stay unexplained"
+        for month in bill.months
+        if month.verdict != "pass"
+    ]
+    if bill.n_rejected:
+        found.append(f"{bill.bill}: {bill.n_rejected} lines could not be read")
+    covered = sum(pico_of(month.ledger_usd) for month in bill.months)
+    if abs(covered - exported) > _one_token_a_row(charges):
+        found.append(f"{bill.bill} covers {usd_text(covered)} of the file's {usd_text(exported)} USD")
+    if charges.sampled:
+        found.append("requests are a sample, so amounts are estimates")
+    return found
 
 
 def _faults(table: pl.DataFrame, version: str) -> list[str]:

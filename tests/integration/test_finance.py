@@ -51,6 +51,36 @@ def test_the_bundle_at_the_prompt_adds_up_to_the_costs_at_the_prompt(folder: Pat
     assert {path.name: path.read_bytes() for path in (folder / "again").iterdir()} == files
 
 
+@pytest.mark.parametrize(
+    ("bill", "state", "reason"),
+    [
+        ("2026-03-02,m,0.007182\n", "FINAL", None),
+        ("2026-03-02,m,0.007182\n2026-04-02,m,900\n", "DRAFT", "bill.csv: 2026-04 of all providers: fail, 899.5 of 900 USD stay unexplained"),
+        ("2026-03-02,m,40\n", "DRAFT", "bill.csv: 2026-03 of all providers: fail, 39.492818 of 40 USD stay unexplained"),
+        ("2026-02-02,m,0.007182\n", "DRAFT", "bill.csv covers 0 of the file's 0.007182 USD"),
+    ],
+)  # fmt: skip
+def test_a_finance_file_is_final_once_a_bill_passes_for_all_of_it(
+    folder: Path, bill: str, state: str, reason: str | None
+) -> None:
+    (folder / "bill.csv").write_text("date,model,amount\n" + bill)
+    asked = ("costs", "requests.jsonl", "--prices", "prices.yaml", "--format", "focus", "--bill", "bill.csv")
+    ran = tailwise(*asked, "-o", "out", folder=folder)
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads((folder / "out" / "reconciliation.json").read_text())
+    manifest = json.loads((folder / "out" / "manifest.json").read_text())
+    assert (found["state"], manifest["state"]) == (state, state)
+    assert reason in found["reasons"] if reason else not found["reasons"]
+    assert ("final: bill.csv passes" if reason is None else "a draft: ") in ran.stdout + ran.stderr
+
+
+def test_a_bill_is_given_to_a_finance_file_alone(folder: Path) -> None:
+    (folder / "bill.csv").write_text("date,model,amount\n2026-03-02,m,1\n")
+    ran = tailwise("costs", "requests.jsonl", "--bill", "bill.csv", folder=folder)
+    assert ran.returncode == 2
+    assert "--bill goes with --format focus" in ran.stderr
+
+
 def test_a_bundle_without_a_folder_is_refused(folder: Path) -> None:
     ran = tailwise("costs", "requests.jsonl", "--format", "focus", folder=folder)
     assert ran.returncode == 2

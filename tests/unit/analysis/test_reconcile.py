@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import date
+from dataclasses import replace
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -10,10 +11,11 @@ import pytest
 
 from analysis.ledger import keep_ledger
 from analysis.pricebook import CurrencyRate, PriceBook, PriceEntry
-from analysis.reconcile import reconcile
+from analysis.reconcile import months_within, reconcile
 from analysis.result import BilledModel, ReconciledMonth, Reconciliation
 from ingest.bills import Bill, BillLine
 from ingest.errors import ConfigError
+from ingest.selection import Selection
 from tests.support.money import ns, requests
 
 USD = 10**12
@@ -150,6 +152,16 @@ def test_only_the_period_that_is_asked_for_is_compared() -> None:
     assert [m.month for m in judged(bill, spent(10), period="2026-11").months] == ["2026-11"]
     nothing = judged(bill, spent(10), period="2025-01")
     assert (nothing.verdict, nothing.months, nothing.notes) == ("", [], ["the bill has no line in the period"])
+
+
+def test_lines_of_other_months_than_the_selections_are_left_out() -> None:
+    lines = tuple(charged("1", day=date(2026, month, 15)) for month in (9, 10, 11, 12))
+    bill = Bill("bill.csv", lines, {}, ())
+    start, end = (int(datetime(2026, 11, day, tzinfo=UTC).timestamp()) * 10**9 for day in (9, 16))
+    november = Selection(start, end)
+    assert [line.day.month for line in months_within(bill, november).lines] == [11]
+    assert [line.day.month for line in months_within(bill, replace(november, start_ns=None)).lines] == [9, 10, 11]
+    assert months_within(bill, Selection()) == bill
 
 
 def test_versions_of_a_model_and_names_of_a_provider_are_the_same_thing() -> None:
