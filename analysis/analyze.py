@@ -340,9 +340,13 @@ def _notes(side: Measured) -> list[str]:
         notes.append("The range is open: rates are over the time from the first arrival to the last end.")
     if side.frame.height and side.frame.get_column("sampling_rate").min() != 1.0:
         notes.append("The input is a sample: tokens, costs and rates per second are divided by its sampling rate.")
+        notes.append(
+            "Concurrency is rebuilt from the sample, each request standing for 1 / rate: right in the mean, while the "
+            "level that a single request met scatters, and the highest one is more likely too high than too low."
+        )
     if side.frame.get_column("sampling_rate").n_unique() > 1:
         notes.append(
             "Sampling rates differ between requests: percentiles, means and shares weigh each request by 1 / rate, and "
-            "their intervals are of the effective number of requests; figures of load and growth are of the rows as read."
+            "their intervals are of the effective number of requests. Counts are of the rows read."
         )
     return notes

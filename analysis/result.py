@@ -87,12 +87,13 @@ class DataQuality:
     not_understood: dict[str, int]  # attribute name to number of spans or rows
     unattributed_share: float | None
     sampling_rate: float | None  # smallest of the selection
-    n_effective: float | None
+    n_effective: float | None  # requests of one rate that would tell as much: less than were read where rates differ
     n_without_time: int
     straddlers: int  # arrived inside, ended outside
     straddler_tokens: int
     notes: list[str]
     straddler_cost_usd: str | None = None
+    sampling: dict[str, int] = field(default_factory=dict)  # requests read by sampling rate, the highest rate first
 
 
 @dataclass(frozen=True)
@@ -226,11 +227,17 @@ class WeekVerdict:
 
 @dataclass(frozen=True)
 class BurnPoint:
-    """Good and bad requests of one hour: budget left and burn over time are drawn from these."""
+    """Good and bad requests of one hour: budget left and burn over time are drawn from these.
+
+    The counts are of rows; `good_estimated` and `bad_estimated` are divided by the sampling rate of each, None in
+    results of earlier versions.
+    """
 
     at: str
     good: int
     bad: int
+    good_estimated: float | None = None
+    bad_estimated: float | None = None
 
 
 @dataclass(frozen=True)
@@ -296,6 +303,8 @@ class WaterfallStep:
     step: str  # offered, valid, ok, one per clause, good
     left: int
     lost: int
+    left_estimated: float | None = None  # divided by the sampling rate; None in results of earlier versions
+    lost_estimated: float | None = None
 
 
 @dataclass(frozen=True)
@@ -345,7 +354,7 @@ class Goodput:
     waterfall: list[WaterfallStep]  # of the requests that the objectives are about
     series: list[TimePoint]  # of the same requests
     note: str | None
-    good_requests_per_replica_hour: float | None = None
+    good_requests_per_replica_hour: float | None = None  # of the models that have replica hours
     unknown: int = 0  # valid requests of which it cannot be said; they are in `valid` and not in `ratio`
     waterfalls: list[Waterfall] = field(default_factory=list)  # one per joint objective, where there are several
     fluidity: Fluidity | None = None  # None where no source lists the times of tokens
@@ -394,6 +403,7 @@ class LoadPoint:
     ttft_p95: float | None
     tpot_p50: float | None
     queue_p95: float | None
+    requests_estimated: float | None = None  # that it stands for: each of the n divided by its sampling rate
 
 
 @dataclass(frozen=True)
@@ -435,6 +445,7 @@ class ReplicaLine:
 class CountBucket:
     label: str
     n: int
+    share: float | None = None  # of all buckets, each request by its votes
 
 
 @dataclass(frozen=True)
@@ -566,6 +577,8 @@ class HourCell:
     n: int
     good: int
     bad: int
+    good_estimated: float | None = None  # divided by the sampling rate; None in results of earlier versions
+    bad_estimated: float | None = None
 
 
 @dataclass(frozen=True)

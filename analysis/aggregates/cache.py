@@ -1,7 +1,7 @@
 """Prompt cache: which share of the input was read from it, and what that saved.
 
 Input: a measured frame; the saving comes from the ledger. Output: one Cache record. Tokens of sampled input are
-divided by its rate; the ratio is not. Source: metric definitions, section 6.
+divided by its rate; the ratio weighs each request by its votes. Source: metric definitions, section 6.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from analysis.result import Cache
 
 def cache(frame: pl.DataFrame, saved_usd: str | None) -> Cache:
     """Hit ratio over requests for which the cached part and the input are known."""
-    known = frame.select("cached_input_tokens", "input_tokens", "weight").filter(
+    known = frame.select("cached_input_tokens", "input_tokens", "weight", "votes").filter(
         pl.col("cached_input_tokens").is_not_null() & pl.col("input_tokens").is_not_null()
     )
-    plain = known.select(pl.col("cached_input_tokens").sum().alias("c"), pl.col("input_tokens").sum().alias("s")).row(0)
+    votes = pl.col("votes").cast(pl.Int128)
+    plain = known.select((pl.col(name) * votes).sum() for name in ("cached_input_tokens", "input_tokens")).row(0)
     cached, whole = known.select(
         exact_sum(pl.col("cached_input_tokens") * pl.col("weight")).alias("cached"),
         exact_sum(pl.col("input_tokens") * pl.col("weight")).alias("whole"),

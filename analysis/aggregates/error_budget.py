@@ -18,6 +18,8 @@ from importlib import resources
 import polars as pl
 
 from analysis import durations
+from analysis.aggregates.exact import exact_sum
+from analysis.aggregates.verdicts import BAD, GOOD
 from analysis.aggregates.windows import Span
 from analysis.metrics.votes import votes_of
 from analysis.objectives import Objective
@@ -217,14 +219,19 @@ def hourly(rows: pl.DataFrame) -> list[BurnPoint]:
 
 def per_time(rows: pl.DataFrame, step_ns: int, cells: pl.DataFrame | None = None) -> list[BurnPoint]:
     """Good and bad requests per hour or day of UTC, in order of time; without judged requests there is no point."""
-    judged = rows.filter(pl.col("_verdict").is_in(["good", "bad"]) & pl.col("started_ns").is_not_null())
-    table = judged.group_by((pl.col("started_ns") // step_ns * step_ns).alias("at")).agg(
-        (pl.col("_verdict") == "good").sum().cast(pl.Int64).alias("good"),
-        (pl.col("_verdict") == "bad").sum().cast(pl.Int64).alias("bad"),
+    judged = rows.filter(pl.col("_verdict").is_in([GOOD, BAD]) & pl.col("started_ns").is_not_null())
+    at = (pl.col("started_ns") // step_ns * step_ns).alias("at")
+    table = judged.group_by(at, "sampling_rate").agg(
+        (pl.col("_verdict") == name).sum().cast(pl.Int64).alias(name) for name in (GOOD, BAD)
     )
     if cells is not None and cells.height:
-        kept = cells.filter(pl.col("good") + pl.col("bad") > 0).select(
-            (pl.col("start_ns") // step_ns * step_ns).alias("at"), "good", "bad"
-        )
-        table = pl.concat([table, kept]).group_by("at").agg(pl.col("good").sum(), pl.col("bad").sum())
-    return [BurnPoint(to_iso(at), good, bad) for at, good, bad in table.sort("at").iter_rows()]
+        kept = cells.filter(pl.col("good") + pl.col("bad") > 0)
+        at = (pl.col("start_ns") // step_ns * step_ns).alias("at")
+        table = pl.concat([table, kept.select(at, "sampling_rate", "good", "bad")])
+    weight = 1 / pl.col("sampling_rate").fill_null(1.0)
+    points = table.group_by("at").agg(
+        pl.col(GOOD).sum(),
+        pl.col(BAD).sum(),
+        *(exact_sum(pl.col(name) * weight).alias(f"{name}_estimated") for name in (GOOD, BAD)),
+    )
+    return [BurnPoint(to_iso(at), *counts) for at, *counts in points.sort("at").iter_rows()]

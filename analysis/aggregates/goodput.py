@@ -2,7 +2,8 @@
 
 Input: a measured frame with `good_verdict` (aggregates/attainment.with_good), the objectives, the span.
 Output: one Goodput record. The denominator of rates is the wall clock of the span; the ratio is good / (good + bad).
-Volumes of sampled input are divided by its rate; counts are of the rows; the ratio weighs rows by their votes.
+Volumes of sampled input are divided by its rate, and so are the estimates beside the counts of the waterfall; counts are
+of the rows; the ratio weighs rows by their votes.
 Costs are those of the requests that the objectives are about, as the good ones are: no scenario pays for another.
 Source: metric definitions, section 5. Output tokens only: cached input would make the figure rise for nothing.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from analysis.aggregates.capacity import OF_A_REPLICA
 from analysis.aggregates.columns import narrow
 from analysis.aggregates.exact import exact_sum
 from analysis.aggregates.figures import OK
@@ -89,15 +91,29 @@ def goodput(
         waterfall=waterfall(own, defining),
         waterfalls=_one_each(frame, defining),
         series=series(own, span),
-        good_requests_per_replica_hour=_per_replica_hour(good_requests, hours),
+        good_requests_per_replica_hour=_per_replica_hour(own, hours, defining),
         fluidity=fluidity(frame, defining),
         note=None if defining else "No objective judges single requests: good means that a request did not fail.",
     )
 
 
-def _per_replica_hour(good_requests: float, hours: pl.DataFrame | None) -> float | None:
-    up = 0.0 if hours is None else hours.select(exact_sum(pl.col("up_s"))).item() / 3600
-    return good_requests / up if up else None
+def _per_replica_hour(own: pl.DataFrame, hours: pl.DataFrame | None, defining: tuple[Objective, ...]) -> float | None:
+    """Good requests of the models that have replica hours, per hour that those replicas were up, idle or not.
+
+    What others answer needs no replica of ours, and replicas of models or regions that the objectives are not about
+    answer nothing of theirs. A replica that serves further requests of its model counts whole.
+    """
+    if hours is None:
+        return None
+    alike = [tuple((name, values) for name, values in item.where if name in OF_A_REPLICA) for item in defining]
+    mine = hours.filter(pl.any_horizontal(matches(where) for where in alike)) if alike else hours
+    models = own.get_column("model").unique().drop_nulls().to_list()
+    mine = mine.filter(pl.col("model").is_in(models) | pl.col("model").is_null())
+    of_models = mine.get_column("model")
+    served = pl.lit(value=True) if of_models.null_count() else pl.col("model").is_in(of_models.unique().to_list())
+    good = own.filter(pl.col("good_verdict") == GOOD, served).select(exact_sum(pl.col("weight"))).item()
+    up = mine.select(exact_sum(pl.col("up_s"))).item() / 3600
+    return good / up if up else None
 
 
 def _about(frame: pl.DataFrame, defining: tuple[Objective, ...]) -> pl.DataFrame:
@@ -135,13 +151,19 @@ def waterfall(frame: pl.DataFrame, defining: tuple[Objective, ...]) -> list[Wate
         masks.append((metric.id, rest))
     masks.append(("good", pl.col("good_verdict") == GOOD))
     sums = [mask.cast(pl.Int64).sum().alias(name) for name, mask in masks]
-    left = frame.lazy().select(sums).collect().row(0, named=True)  # lazy: what the masks share is worked out once
-    left["offered"] = frame.height
+    weights = frame.get_column("weight")
+    each = None if frame.is_empty() or weights.min() != weights.max() else float(weights.item(0))
+    if each is None:
+        sums += [exact_sum(pl.col("weight").filter(mask)).alias(f"{name}_estimated") for name, mask in masks]
+    found = frame.lazy().select(sums).collect().row(0, named=True)  # lazy: what the masks share is worked out once
+    found |= {"offered": frame.height, "offered_estimated": frame.select(exact_sum(pl.col("weight"))).item()}
     steps: list[WaterfallStep] = []
-    before = frame.height
+    before, stood_for = found["offered"], found["offered_estimated"]
     for name, _ in masks:
-        steps.append(WaterfallStep(name, int(left[name]), before - int(left[name])))
-        before = int(left[name])
+        left = int(found[name])
+        estimated = found[f"{name}_estimated"] if each is None else left * each
+        steps.append(WaterfallStep(name, left, before - left, estimated, stood_for - estimated))
+        before, stood_for = left, estimated
     return steps
 
 
@@ -172,7 +194,17 @@ def _told(frame: pl.DataFrame, defining: tuple[Objective, ...]) -> pl.DataFrame:
     """The columns that goodput reads."""
     reads = [*(_breaks(metric, defining) for metric in _metrics(defining)), *(matches(item.where) for item in defining)]
     each = [good_column(item) for item in defining]
-    beside = ("good_verdict", "status_class", "started_ns", "weight", "votes", "output_tokens", "cost_pico", *COLUMNS)
+    beside = (
+        "good_verdict",
+        "status_class",
+        "started_ns",
+        "weight",
+        "votes",
+        "model",
+        "output_tokens",
+        "cost_pico",
+        *COLUMNS,
+    )
     return narrow(frame, *beside, *each, *reads)
 
 

@@ -1,7 +1,8 @@
 """How TTFT grows with the input and E2E with the output: least squares, rank correlation, and per bucket.
 
 Input: a measured frame. Output: Growth records over requests with status ok. Sums are exact integers, so the figures
-do not depend on the order of rows. Source: prefill works on the input, decode on the output.
+do not depend on the order of rows. Where sampling rates differ, each request counts by its votes: figures are what they
+would be if it stood there as often; `n` counts rows. Source: prefill works on the input, decode on the output.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import polars as pl
 
 from analysis.aggregates.exact import SCALE
 from analysis.aggregates.figures import OK
-from analysis.aggregates.statistics import quantile_expr
+from analysis.aggregates.weighted import mixed, percentiles_of
 from analysis.result import Growth, GrowthBucket
 from analysis.settings import Settings, bucket_labels
 
@@ -29,15 +30,15 @@ def growth(frame: pl.DataFrame, settings: Settings) -> list[Growth]:
 
 
 def _growth(frame: pl.DataFrame, metric: str, by: str, bucket: str, labels: tuple[str, ...]) -> Growth:
-    known = frame.select("status_class", metric, by, bucket).filter(
+    known = frame.select("status_class", "votes", metric, by, bucket).filter(
         OK & pl.col(metric).is_not_null() & pl.col(by).is_not_null()
     )
-    slope, intercept, r_squared = least_squares(known.get_column(by), known.get_column(metric))
-    ranks = known.select(pl.col(by).rank("average").alias("x"), pl.col(metric).rank("average").alias("y"))
+    votes, percentile = known.get_column("votes"), percentiles_of(known)
+    slope, intercept, r_squared = least_squares(known.get_column(by), known.get_column(metric), votes)
     table = known.group_by(bucket).agg(
         pl.len().cast(pl.Int64).alias("n"),
-        quantile_expr(metric, 0.5).alias("p50"),
-        quantile_expr(metric, 0.95).alias("p95"),
+        percentile(metric, 0.5).alias("p50"),
+        percentile(metric, 0.95).alias("p95"),
     )
     rows = {row[bucket]: row for row in table.to_dicts()}
     return Growth(
@@ -47,7 +48,7 @@ def _growth(frame: pl.DataFrame, metric: str, by: str, bucket: str, labels: tupl
         slope=slope,
         intercept=intercept,
         r_squared=r_squared,
-        spearman=correlation(ranks.get_column("x"), ranks.get_column("y")),
+        spearman=correlation(_ranks(known, by), _ranks(known, metric), votes),
         buckets=[
             GrowthBucket(label, rows[label]["n"], rows[label]["p50"], rows[label]["p95"])
             for label in labels
@@ -56,30 +57,50 @@ def _growth(frame: pl.DataFrame, metric: str, by: str, bucket: str, labels: tupl
     )
 
 
-def least_squares(x: pl.Series, y: pl.Series) -> tuple[float | None, float | None, float | None]:
-    """Slope, intercept and share of variance explained; None where x does not vary or there are too few points."""
-    n, xx, yy, xy, mean_x, mean_y = _moments(x, y)
-    if n < MIN_POINTS or xx == 0:
+def least_squares(
+    x: pl.Series, y: pl.Series, votes: pl.Series | None = None
+) -> tuple[float | None, float | None, float | None]:
+    """Slope, intercept and share of variance explained; None where x does not vary or there are too few points.
+
+    Args:
+        x, y: one entry per request.
+        votes: how many each stands for; one each without it.
+    """
+    _, xx, yy, xy, mean_x, mean_y = _moments(x, y, votes)
+    if x.len() < MIN_POINTS or xx == 0:
         return None, None, None
     slope = xy / xx
     explained = None if yy == 0 else float(xy * xy / (xx * yy))
     return float(slope), float(mean_y - slope * mean_x), explained
 
 
-def correlation(x: pl.Series, y: pl.Series) -> float | None:
+def correlation(x: pl.Series, y: pl.Series, votes: pl.Series | None = None) -> float | None:
     """Pearson's correlation; None where one side does not vary or there are too few points."""
-    n, xx, yy, xy, _, _ = _moments(x, y)
-    if n < MIN_POINTS or xx == 0 or yy == 0:
+    _, xx, yy, xy, _, _ = _moments(x, y, votes)
+    if x.len() < MIN_POINTS or xx == 0 or yy == 0:
         return None
     return float(xy) / math.sqrt(float(xx)) / math.sqrt(float(yy))
 
 
-def _moments(x: pl.Series, y: pl.Series) -> tuple[int, Fraction, Fraction, Fraction, Fraction, Fraction]:
-    """n, centered sums of squares and products, means; exact up to 1e-12 of each product."""
-    n = x.len()
+def _ranks(known: pl.DataFrame, name: str) -> pl.Series:
+    """Mean rank of each value among all votes, ties at their middle."""
+    if not mixed(known):
+        return known.get_column(name).rank("average")
+    sizes = known.group_by(name).agg(pl.col("votes").sum()).sort(name)
+    middle = pl.col("votes").cum_sum() - (pl.col("votes") - 1) / 2
+    places = sizes.select(name, middle.alias("rank"))
+    return known.select(name).join(places, on=name, how="left", maintain_order="left").get_column("rank")
+
+
+def _moments(
+    x: pl.Series, y: pl.Series, votes: pl.Series | None
+) -> tuple[int, Fraction, Fraction, Fraction, Fraction, Fraction]:
+    """Votes, centered sums of squares and products, means; exact up to 1e-12 of each product."""
+    each = pl.repeat(1, x.len(), dtype=pl.Int64, eager=True) if votes is None else votes
+    n = int(each.sum())
     if n == 0:
         return 0, Fraction(0), Fraction(0), Fraction(0), Fraction(0), Fraction(0)
-    pair = pl.DataFrame({"x": x.cast(pl.Float64), "y": y.cast(pl.Float64)})
+    pair = pl.DataFrame({"x": x.cast(pl.Float64), "y": y.cast(pl.Float64), "votes": each})
     a, b = pl.col("x"), pl.col("y")
     sums = pair.select(
         _scaled(a).alias("x"), _scaled(b).alias("y"),
@@ -97,4 +118,4 @@ def _moments(x: pl.Series, y: pl.Series) -> tuple[int, Fraction, Fraction, Fract
 
 
 def _scaled(expr: pl.Expr) -> pl.Expr:
-    return (expr * SCALE).round(0).cast(pl.Int128).sum()
+    return ((expr * SCALE).round(0).cast(pl.Int128) * pl.col("votes")).sum()

@@ -1,7 +1,7 @@
 """From which concurrency on a figure rises faster.
 
 Input: the points of latency by concurrency. Output: Knee records; none where one straight line does as well.
-Two lines that meet at a point are fitted to the points, weighted by their requests; the best meeting point is the knee
+Two lines that meet at a point are fitted to the points, weighted by the requests that they stand for; the best meeting point is the knee
 if the second line is at least three times as steep and the error falls by half.
 """
 
@@ -29,7 +29,11 @@ def knees(points: Sequence[LoadPoint]) -> list[Knee]:
     found: list[Knee] = []
     for metric, statistic, value in _FIGURES:
         known = [
-            ((point.concurrency_from + point.concurrency_to) / 2, figure, float(point.n))
+            (
+                (point.concurrency_from + point.concurrency_to) / 2,
+                figure,
+                point.n if point.requests_estimated is None else point.requests_estimated,
+            )
             for point in points
             if (figure := value(point)) is not None
         ]

@@ -128,6 +128,7 @@ def data_quality(
         ),
         notes=_notes(receipts),
         straddler_cost_usd=_cost(late),
+        sampling=_sampling(frame),
     )
 
 
@@ -203,6 +204,13 @@ def straddlers(frame: pl.DataFrame, end_ns: int | None) -> pl.DataFrame:
 def _cost(rows: pl.DataFrame) -> str | None:
     priced = rows.get_column("cost_pico").drop_nulls().cast(pl.Int128)
     return None if priced.is_empty() else usd_text(int(priced.sum()))
+
+
+def _sampling(frame: pl.DataFrame) -> dict[str, int]:
+    """Requests by sampling rate, the highest first; a missing rate is 1."""
+    rates = frame.select(pl.col("sampling_rate").fill_null(1.0).alias("rate"))
+    table = rates.group_by("rate").len().sort("rate", descending=True)
+    return {f"{rate:.12g}": int(n) for rate, n in table.iter_rows()}
 
 
 def _effective(weights: pl.Series) -> float | None:

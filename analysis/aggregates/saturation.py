@@ -3,7 +3,8 @@
 Input: a measured frame with `good_verdict`, the target. Output: one Saturation record.
 Minutes are sorted by their arrivals and put into bands of about as many minutes; attainment per band is fitted so that
 it never rises with the load (pool adjacent violators), and the crossing of the target is read off between two bands.
-The interval comes from a block bootstrap of ten-minute blocks. It is an observation: what else happened in the busy
+The interval comes from a block bootstrap of ten-minute blocks. Offered load is that of all traffic, attainment weighs
+each request by its votes, counts are of rows. It is an observation: what else happened in the busy
 minutes is in it. Where attainment holds at every load seen, the range is too small to tell.
 Source: DistServe and Etalon define capacity as the load at which attainment falls below target, from load tests.
 """
@@ -38,9 +39,9 @@ def saturation(frame: pl.DataFrame, target: float | None) -> Saturation:
         return Saturation("too_few", target, None, None, None, [], says)
     table = _banded(minutes)
     rates = table.get_column("rate").to_list()
-    fitted = falling(table.get_column("good").to_list(), table.get_column("bad").to_list())
+    fitted = falling(table.get_column("good_votes").to_list(), table.get_column("bad_votes").to_list())
     bands = [
-        LoadBand(row["rate"], row["minutes"], row["good"], row["bad"], _share(row["good"], row["bad"]), fit)
+        LoadBand(row["rate"], row["minutes"], row["good"], row["bad"], _share(row["good_votes"], row["bad_votes"]), fit)
         for row, fit in zip(table.to_dicts(), fitted, strict=True)
     ]
     at, verdict = crossing(rates, fitted, target)
@@ -77,16 +78,16 @@ def _rises(before: tuple[int, int, int], after: tuple[int, int, int]) -> bool:
 
 
 def _minutes(frame: pl.DataFrame) -> pl.DataFrame:
-    """Offered requests per second, good and bad of every minute with requests."""
-    verdict = pl.col("good_verdict")
+    """Offered requests per second, good and bad of every minute with requests, and their votes."""
+    verdict, votes = pl.col("good_verdict"), pl.col("votes")
     return (
-        frame.select("started_ns", "weight", "good_verdict")
+        frame.select("started_ns", "weight", "votes", "good_verdict")
         .drop_nulls("started_ns")
         .group_by((pl.col("started_ns") // MINUTE_NS).alias("minute"))
         .agg(
             (exact_sum(pl.col("weight")) / 60).alias("rate"),
-            (verdict == GOOD).sum().cast(pl.Int64).alias("good"),
-            (verdict == BAD).sum().cast(pl.Int64).alias("bad"),
+            *((verdict == name).sum().cast(pl.Int64).alias(name) for name in (GOOD, BAD)),
+            *(votes.filter(verdict == name).sum().alias(f"{name}_votes") for name in (GOOD, BAD)),
         )
         .sort("minute")
     )
@@ -108,8 +109,7 @@ def _banded(minutes: pl.DataFrame) -> pl.DataFrame:
         .agg(
             (exact_sum(pl.col("rate")) / pl.len()).alias("rate"),
             pl.len().cast(pl.Int64).alias("minutes"),
-            pl.col("good").sum(),
-            pl.col("bad").sum(),
+            *(pl.col(name).sum() for name in (GOOD, BAD, f"{GOOD}_votes", f"{BAD}_votes")),
         )
         .sort("band")
     )
@@ -120,7 +120,7 @@ def _interval(minutes: pl.DataFrame, rates: Sequence[float], target: float) -> t
     banded = minutes.with_columns(_band(_edges(minutes)), (pl.col("minute") // (BLOCK_NS // MINUTE_NS)).alias("block"))
     n = len(rates)
     picked = [
-        pl.col(name).filter(pl.col("band") == band).sum().alias(f"{name}{band}")
+        pl.col(f"{name}_votes").filter(pl.col("band") == band).sum().alias(f"{name}{band}")
         for band in range(n)
         for name in (GOOD, BAD)
     ]

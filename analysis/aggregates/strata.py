@@ -2,7 +2,7 @@
 
 Input: a measured frame, the objectives. Output: Stratum records in the order of metric, input and output bucket.
 `attainment` is the share within the limit of the first objective on that metric, failures counted as broken; null where
-there is none. Shares of traffic and cost are of the whole selection.
+there is none. Shares of traffic and cost are of the whole selection. `n` counts rows; all else weighs each by its votes.
 Source: metric definitions, sections 4 and 9.
 """
 
@@ -43,7 +43,7 @@ def strata(frame: pl.DataFrame, objectives: Objectives, until: int | None) -> li
         for name in _KEYS
     )
     whole = _whole(rows)
-    cost = sum(row["cost"] for row in whole.values())
+    cost, requests = (sum(row[name] for row in whole.values()) for name in ("cost", "requests"))
     found: list[Stratum] = []
     for metric in LATENCY:
         table = _table(rows, metric, objectives, until)
@@ -60,7 +60,7 @@ def strata(frame: pl.DataFrame, objectives: Objectives, until: int | None) -> li
                     p95=row["p95"],
                     p99=row["p99"],
                     attainment=row[GOOD] / judged if judged else None,
-                    traffic_share=all_of_it["requests"] / rows.height,
+                    traffic_share=all_of_it["requests"] / requests,
                     cost_share=all_of_it["cost"] / cost if cost and all_of_it["priced"] else None,
                 )
             )
@@ -114,10 +114,10 @@ def _alone(item: Objective, condition: Condition) -> Objective:
 
 
 def _whole(rows: pl.DataFrame) -> dict[tuple[str, str], dict[str, int]]:
-    """Requests and exact cost in pico-USD per cell, over all requests."""
+    """Votes and exact cost in pico-USD, by votes, per cell, over all requests."""
     table = rows.group_by(_KEYS).agg(
-        pl.len().cast(pl.Int64).alias("requests"),
-        pl.col("cost_pico").cast(pl.Int128).sum().alias("cost"),
+        pl.col("votes").sum().alias("requests"),
+        (pl.col("cost_pico").cast(pl.Int128) * pl.col("votes")).sum().alias("cost"),
         pl.col("cost_pico").count().cast(pl.Int64).alias("priced"),
     )
     return {

@@ -1,20 +1,23 @@
 """Percentiles and shares of rows that stand for different numbers of requests.
 
 A percentile is the smallest value within which the share p of all votes lies (inverse of the weighted distribution), so
-"P95 <= L" says the same as "95 % of the votes are within L" for any votes. Intervals take the effective number of rows,
-(sum of votes)^2 / sum of their squares, as if they were so many alike ones.
+"P95 <= L" says the same as "95 % of the votes are within L" for any votes. Every figure under votes is what it would be
+if each row stood there as often as it has votes. Intervals take the effective number of rows, (sum of votes)^2 / sum of
+their squares, as if they were so many alike ones.
 Source: metric definitions, section 9; Kish 1965 for the effective number.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
 import polars as pl
 
-from analysis.aggregates.statistics import Interval, quantile_ends, quantile_interval, rank
+from analysis.aggregates.exact import exact_sum
+from analysis.aggregates.statistics import Interval, exact, quantile_ends, quantile_expr, quantile_interval, rank
 
 
 @dataclass(frozen=True)
@@ -92,3 +95,27 @@ def effective(part: int, whole: int, squares: int) -> tuple[float, float]:
     if squares == 0:
         return 0.0, 0.0
     return part * whole / squares, whole * whole / squares
+
+
+def percentiles_of(frame: pl.DataFrame) -> Callable[[str | pl.Expr, float | Fraction], pl.Expr]:
+    """How a percentile of rows of the frame is told in select and group_by: null where a group has no value.
+
+    Where rows have different votes, the smallest value within which that share of the votes lies.
+    """
+    return _weighted_quantile if mixed(frame) else quantile_expr
+
+
+def _weighted_quantile(column: str | pl.Expr, p: float | Fraction) -> pl.Expr:
+    value = pl.col(column) if isinstance(column, str) else column
+    fraction = exact(p)
+    order = value.arg_sort(nulls_last=True)
+    reached = pl.when(value.is_not_null()).then(pl.col("votes")).otherwise(0).gather(order).cum_sum().cast(pl.Int128)
+    wanted = (reached.last() * fraction.numerator + (fraction.denominator - 1)) // fraction.denominator
+    place = (reached < wanted.clip(lower_bound=1)).sum()
+    return value.gather(order).get(place, null_on_oob=True)
+
+
+def weighted_mean(expr: pl.Expr) -> pl.Expr:
+    """Mean of the known values, each by its votes; null without any."""
+    votes = pl.when(expr.is_not_null()).then(pl.col("votes"))
+    return pl.when(expr.count() > 0).then(exact_sum(expr * votes) / votes.sum())

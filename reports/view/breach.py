@@ -34,6 +34,7 @@ from reports.view.blocks import (
     row,
     text_cell,
 )
+from reports.view.estimates import bad_share
 from reports.view.labels import address, badge, objective_label, objective_rule, segment_full, segment_short
 from reports.view.objectives import budget_cell, burn_cell
 from reports.view.shift import series_figure, shift_figure
@@ -215,12 +216,20 @@ def _judged(window: WindowVerdict, objective: ObjectiveResult) -> tuple[str, str
     ) if window.interval else None
 
 
+def _window_share(window: WindowVerdict) -> float | None:
+    """Share of bad of a window; of a sum or a quotient all of its requests are good or all bad."""
+    if window.attainment is not None:
+        return 1 - window.attainment
+    judged = window.good + window.bad
+    return window.bad / judged if judged else None
+
+
 def _over_time(objective: ObjectiveResult, result: AnalysisResult, text: Text) -> Figure | None:
     """Share of bad requests per hour, or per window where hours are not known."""
-    points = [(p.at, p.good, p.bad) for p in objective.hours] or [
-        (w.start, w.good, w.bad) for w in objective.windows if w.start is not None and w.of is None
+    points = [(p.at, p.good, p.bad, bad_share(p)) for p in objective.hours] or [
+        (w.start, w.good, w.bad, _window_share(w)) for w in objective.windows if w.start is not None and w.of is None
     ]
-    known = [(at, good, bad) for at, good, bad in points if good + bad]
+    known = [(at, good, bad, share) for at, good, bad, share in points if share is not None]
     if len(known) < 2:
         return None
     budget = 1 - objective.target if objective.target is not None else None
@@ -230,20 +239,20 @@ def _over_time(objective: ObjectiveResult, result: AnalysisResult, text: Text) -
         else ()
     )
     data = TimeBars(
-        x=tuple(wall_clock(at, text) for at, _, _ in known),
-        y=tuple(bad / (good + bad) for _, good, bad in known),
-        bad=tuple(budget is not None and bad / (good + bad) > budget for _, good, bad in known),
+        x=tuple(wall_clock(at, text) for at, *_ in known),
+        y=tuple(share for *_, share in known),
+        bad=tuple(budget is not None and share > budget for *_, share in known),
         hovers=tuple(
-            f"{text.moment(at)}\n{text.say('{bad} bad of {n}', bad=words.count(bad), n=words.count(good + bad))}\n{words.share(bad / (good + bad))}"
-            for at, good, bad in known
+            f"{text.moment(at)}\n{text.say('{bad} bad of {n}', bad=words.count(bad), n=words.count(good + bad))}\n{words.share(share)}"
+            for at, good, bad, share in known
         ),
         y_unit="ratio",
         bands=incidents(result, text, of=objective.id),
         marks=marks,
         width_s=3600.0 if objective.hours else None,
-        ticks=ticks([at for at, _, _ in known], text),
+        ticks=ticks([at for at, *_ in known], text),
     )
-    worst = max(known, key=lambda point: point[2] / (point[1] + point[2]))
+    worst = max(known, key=lambda point: point[3])
     says = text.say(
         "Highest at {when}: {bad} bad of {n}.",
         when=text.moment(worst[0]),
@@ -258,7 +267,7 @@ def _over_time(objective: ObjectiveResult, result: AnalysisResult, text: Text) -
         table=Table(
             name=text.say("Share of bad requests over time"),
             columns=(Column(text.say("Hour")), Column(text.say("Bad"), number=True), Column("n", number=True), Column(text.say("Share"), number=True)),
-            rows=tuple(row(text.moment(at), number_cell(words.count(bad)), number_cell(words.count(good + bad)), number_cell(words.share(bad / (good + bad)))) for at, good, bad in known),
+            rows=tuple(row(text.moment(at), number_cell(words.count(bad)), number_cell(words.count(good + bad)), number_cell(words.share(share))) for at, good, bad, share in known),
         ),
     )  # fmt: skip
 

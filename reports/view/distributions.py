@@ -29,6 +29,7 @@ from reports.view.blocks import (
     row,
     text_cell,
 )
+from reports.view.estimates import bad_share
 from reports.view.labels import MIN_CELL, of_count
 
 IN_FRONT = ("ttft", "ttfa", "tpot", "itl_max", "e2e", "perceived")  # stages and the rest stand behind a fold
@@ -242,9 +243,9 @@ def _hours(cells: list[HourCell], text: Text) -> Figure:
         texts=tuple(tuple(_in_cell(cell) for cell in line) for line in grid),
         hovers=tuple(tuple(_hover(cell, days, text) for cell in line) for line in grid),
     )
-    worst = sorted(
-        (c for c in cells if c.good + c.bad >= MIN_CELL), key=lambda c: (c.good / (c.good + c.bad), c.weekday, c.hour)
-    )[:WORST_HOURS]
+    worst = sorted((c for c in cells if c.good + c.bad >= MIN_CELL), key=lambda c: (_share(c), c.weekday, c.hour))[
+        :WORST_HOURS
+    ]
     says = text.say("Figures in cells: good, in percent, where below 96.")
     if worst and _share(worst[0]) < SHOWN_BELOW:
         says = (
@@ -277,7 +278,7 @@ def _hours(cells: list[HourCell], text: Text) -> Figure:
 
 
 def _share(cell: HourCell) -> float:
-    return cell.good / (cell.good + cell.bad)
+    return 1 - (bad_share(cell) or 0.0)
 
 
 def _step(cell: HourCell | None) -> int | None:

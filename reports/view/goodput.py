@@ -13,6 +13,7 @@ from reports import text as words
 from reports.charts import theme
 from reports.charts.data import Line, Lines, Losses
 from reports.text import ABBREVIATIONS, Text
+from reports.view import estimates
 from reports.view.blocks import Block, Chart, Column, Figure, Message, Part, Row, Swatch, Table, number_cell, plain, row
 from reports.view.times import incidents, ticks, wall_clock
 
@@ -86,18 +87,19 @@ def _named(fall: Waterfall, title: str) -> str:
 
 def _losses(title: str, fall: Waterfall, text: Text, tokens: float | None = None) -> Figure:
     lost = [step for step in fall.steps if step.step not in ("offered", "good")]
-    valid = max(fall.valid, 1)
+    valid = max(estimates.left(next((step for step in fall.steps if step.step == "valid"), fall.steps[0])), 1.0)
+    good = estimates.left(fall.steps[-1])
     data = Losses(
         steps=tuple(step_words(step.step, text) for step in lost),
-        values=tuple(float(step.lost) for step in lost),
-        ends=tuple(text.say("{lost} lost, {left} left", lost=words.count(step.lost), left=words.count(step.left)) for step in lost),
+        values=tuple(estimates.lost(step) for step in lost),
+        ends=tuple(text.say("{lost} lost, {left} left", lost=words.count(estimates.lost(step)), left=words.count(estimates.left(step))) for step in lost),
         tokens=tuple(TOKEN_OF_STEP.get(step.step, "series-1") for step in lost),
-        hovers=tuple(f"{step_words(step.step, text)}\n{text.say('{n} lost, {share} of valid', n=words.count(step.lost), share=words.share(step.lost / valid))}" for step in lost),
+        hovers=tuple(f"{step_words(step.step, text)}\n{text.say('{n} lost, {share} of valid', n=words.count(estimates.lost(step)), share=words.share(estimates.lost(step) / valid))}" for step in lost),
         unit="",
     )  # fmt: skip
     says = text.say(
         "{offered} offered, {good} good ({share} of valid).",
-        offered=words.count(fall.steps[0].left), good=words.count(fall.good), share=words.share(fall.good / valid),
+        offered=words.count(estimates.left(fall.steps[0])), good=words.count(good), share=words.share(good / valid),
     )  # fmt: skip
     if tokens is not None:
         says += " " + text.say("In tokens: {n} output tokens per second in good requests.", n=words.number(tokens))
@@ -118,12 +120,12 @@ def _losses(title: str, fall: Waterfall, text: Text, tokens: float | None = None
     )
 
 
-def _row(step: WaterfallStep, valid: int, text: Text) -> Row:
+def _row(step: WaterfallStep, valid: float, text: Text) -> Row:
     return row(
         step_words(step.step, text),
-        number_cell(words.count(step.left)),
-        number_cell(words.count(step.lost)),
-        number_cell(words.share(step.left / valid) if step.step != "offered" else words.UNKNOWN),
+        number_cell(words.count(estimates.left(step))),
+        number_cell(words.count(estimates.lost(step))),
+        number_cell(words.share(estimates.left(step) / valid) if step.step != "offered" else words.UNKNOWN),
     )
 
 

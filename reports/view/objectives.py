@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from analysis.result import AnalysisResult, ObjectiveResult
+from analysis.result import AnalysisResult, BurnPoint, ObjectiveResult
 from reports import text as words
 from reports.charts import theme
 from reports.charts.data import Line, Lines, Mark, TimeBars
@@ -34,6 +34,7 @@ from reports.view.blocks import (
     row,
     text_cell,
 )
+from reports.view.estimates import bad_share, judged
 from reports.view.labels import VERDICTS, badge, objective_rule
 from reports.view.rolled import rolled_blocks
 from reports.view.times import incidents, ticks, wall_clock
@@ -43,6 +44,7 @@ STRIP_HEIGHT = 26
 MAX_BUDGETS = 4  # lines that stay apart by dash
 LEGEND_OF_DASH = ("line", "dash", "dot", "dashdot")  # as theme.DASHES
 DAYS_SHOWN = 31
+ROUNDED = 1e-6  # of a request: what estimates lose to floats
 MIN_HOURS = 3  # points that make a line
 
 
@@ -183,8 +185,8 @@ def _strip(objective: ObjectiveResult, says: str) -> Strip:
     windows = objective.windows[-(STRIP_WIDTH // 2) :]
     budget = 1 - (objective.target or 0)
     burns = [
-        window.bad / (window.good + window.bad) / budget
-        if window.good + window.bad and window.verdict in ("met", "breached")
+        (1 - window.attainment) / budget
+        if window.attainment is not None and window.verdict in ("met", "breached")
         else None
         for window in windows
     ]
@@ -252,6 +254,8 @@ def budget_part(result: AnalysisResult, text: Text) -> Part:
 def _burn_says(objective: ObjectiveResult, text: Text) -> str:
     """Whether an alert fires, and when the budget ends at this pace."""
     says = _alert_says(objective, text)
+    if objective.period_days and objective.period is not None:
+        says += " " + text.say("The budget is that of its last {period}.", period=objective.period)
     if objective.burn_exhausted_at is not None:
         says += " " + text.say(
             "At this pace the budget is spent on {when}.", when=text.moment(objective.burn_exhausted_at)
@@ -276,14 +280,47 @@ def _alert_says(objective: ObjectiveResult, text: Text) -> str:
     return text.say("Burn rates need an objective with a period.")
 
 
+def course(objective: ObjectiveResult) -> list[tuple[str, float, float]]:
+    """Instant, good and bad from one to the next over the error-budget period: days before the selection, hours in it.
+
+    Without a period it is the selection. A day of which the selection has only a part stands first with its rest; one
+    in which the period begins stands alone.
+    """
+    if not objective.period_days:
+        return [(point.at, *judged(point)) for point in objective.hours]
+    inside: dict[str, list[BurnPoint]] = {}
+    for point in objective.hours:
+        inside.setdefault(point.at[:10], []).append(point)
+    points: list[tuple[str, float, float]] = []
+    for day in objective.period_days:
+        hours = inside.get(day.at[:10], [])
+        good, bad = (
+            total - sum(parts)
+            for total, parts in zip(
+                judged(day), zip(*map(judged, hours), strict=True) if hours else ((), ()), strict=True
+            )
+        )
+        if good < -ROUNDED or bad < -ROUNDED:  # the period begins within this day
+            points.append((day.at, *judged(day)))
+            continue
+        if good > ROUNDED or bad > ROUNDED:
+            points.append((day.at, max(good, 0.0), max(bad, 0.0)))
+        points += [(point.at, *judged(point)) for point in hours]
+    return points
+
+
 def _budget_lines(shown: list[ObjectiveResult], result: AnalysisResult, text: Text) -> Lines:
     lines = []
+    instants: set[str] = set()
     for index, objective in enumerate(shown):
-        budget = sum(point.good + point.bad for point in objective.hours) * (1 - (objective.target or 0))
-        spent, points = 0, []
-        for point in objective.hours:
-            spent += point.bad
-            points.append((point.at, 1 - spent / budget if budget else None, spent))
+        steps = course(objective)
+        instants.update(at for at, _, _ in steps)
+        budget = sum(good + bad for _, good, bad in steps) * (1 - (objective.target or 0))
+        spent = 0.0
+        points: list[tuple[str, float | None, float]] = []
+        for at, _, bad in steps:
+            spent += bad
+            points.append((at, 1 - spent / budget if budget else None, spent))
         kept = theme.thinned(points)
         lines.append(
             Line(
@@ -300,14 +337,13 @@ def _budget_lines(shown: list[ObjectiveResult], result: AnalysisResult, text: Te
                 step=True,
             )
         )
-    instants = sorted({point.at for objective in shown for point in objective.hours})
-    return Lines(tuple(lines), "time", "ratio", bands=incidents(result, text), ticks=ticks(instants, text))
+    return Lines(tuple(lines), "time", "ratio", bands=incidents(result, text), ticks=ticks(sorted(instants), text))
 
 
 def _burn_bars(objective: ObjectiveResult, result: AnalysisResult, text: Text) -> TimeBars:
     budget = 1 - (objective.target or 0)
     points = theme.thinned(objective.hours)
-    burns = [point.bad / (point.good + point.bad) / budget if point.good + point.bad else None for point in points]
+    burns = [None if share is None else share / budget for share in map(bad_share, points)]
     marks = [Mark(1.0, "1×", vertical=False)]
     factors = [burn.factor for burn in objective.burn_rates if burn.factor > 1.3]  # nearer to 1x the two lines are one
     top = max((burn for burn in burns if burn is not None), default=0.0)
@@ -332,14 +368,13 @@ def _burn_bars(objective: ObjectiveResult, result: AnalysisResult, text: Text) -
 
 def _by_day(shown: list[ObjectiveResult], text: Text) -> Table:
     """Attainment per local day."""
-    days: dict[date, dict[str, tuple[int, int]]] = {}
+    days: dict[date, dict[str, list[BurnPoint]]] = {}
     for objective in shown:
         for point in objective.hours:
-            good, bad = days.setdefault(text.local(point.at).date(), {}).get(objective.id, (0, 0))
-            days[text.local(point.at).date()][objective.id] = (good + point.good, bad + point.bad)
+            days.setdefault(text.local(point.at).date(), {}).setdefault(objective.id, []).append(point)
     rows = tuple(
-        row(text.day(day), *(number_cell(*_day_words(counts.get(objective.id), objective)) for objective in shown))
-        for day, counts in sorted(days.items())[-DAYS_SHOWN:]
+        row(text.day(day), *(number_cell(*_day_words(hours.get(objective.id, []), objective)) for objective in shown))
+        for day, hours in sorted(days.items())[-DAYS_SHOWN:]
     )
     return Table(
         name=text.say("Attainment by day"),
@@ -349,8 +384,8 @@ def _by_day(shown: list[ObjectiveResult], text: Text) -> Table:
     )
 
 
-def _day_words(counts: tuple[int, int] | None, objective: ObjectiveResult) -> tuple[str, str | None]:
-    if counts is None or sum(counts) == 0:
+def _day_words(hours: list[BurnPoint], objective: ObjectiveResult) -> tuple[str, str | None]:
+    good, bad = (sum(parts) for parts in zip(*map(judged, hours), strict=True)) if hours else (0.0, 0.0)
+    if good + bad == 0:
         return words.UNKNOWN, None
-    good, bad = counts
-    return words.share(good / (good + bad), objective.target), words.count(good + bad)
+    return words.share(good / (good + bad), objective.target), words.count(sum(p.good + p.bad for p in hours))

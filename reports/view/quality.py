@@ -28,6 +28,7 @@ from reports.view.blocks import (
 
 MAX_REJECTS = 20
 MAX_NAMES = 20
+MAX_RATES = 6
 DERIVED = frozenset(
     {"before_first_token", "after_first_token", "unattributed", "cost", "quality"}
 )  # not for a source to log
@@ -165,9 +166,21 @@ def _sampled(quality: DataQuality, text: Text) -> Panel | None:
             "{rate} of requests were kept; counts, sums and rates are divided by it, percentiles are not",
             rate=words.share(quality.sampling_rate),
         )
+        if len(quality.sampling) > 1:
+            says = text.say(
+                "Rates differ: {mix}. Sums and rates are divided by the rate of each request, and percentiles, means and shares weigh each by its inverse",
+                mix=_mix(quality.sampling, text),
+            )
         facts.append(Fact(text.say("Sampling"), (plain(says),)))
     if quality.n_effective is not None:
-        facts.append(Fact(text.say("Effective n"), (plain(words.count(quality.n_effective)),)))
+        told = words.count(quality.n_effective)
+        if len(quality.sampling) > 1:
+            told = text.say(
+                "{n}: as many requests of one rate would tell as much as the {of} that were read",
+                n=told,
+                of=words.count(sum(quality.sampling.values())),
+            )
+        facts.append(Fact(text.say("Effective n"), (plain(told),)))
     if quality.straddlers:
         says = text.say(
             "{n} requests began inside the selection and ended after it; {tokens} tokens",
@@ -189,6 +202,18 @@ def _sampled(quality: DataQuality, text: Text) -> Panel | None:
     if quality.unattributed_share is not None:
         facts.append(Fact(text.say("Unattributed time"), (plain(words.share(quality.unattributed_share)),)))
     return Panel(text.say("How the figures are to be read"), (Facts(tuple(facts)),)) if facts else None
+
+
+def _mix(sampling: dict[str, int], text: Text) -> str:
+    """Every rate with the requests read at it, the most frequent first."""
+    ranked = sorted(sampling.items(), key=lambda item: (-item[1], -float(item[0])))
+    told = [
+        text.say("{rate} of {n} requests", rate=words.share(float(rate)), n=words.count(n))
+        for rate, n in ranked[:MAX_RATES]
+    ]
+    if len(ranked) > MAX_RATES:
+        told.append(text.say("{n} further rates", n=words.count(len(ranked) - MAX_RATES)))
+    return ", ".join(told)
 
 
 def _names(quality: DataQuality, text: Text) -> Panel:

@@ -165,12 +165,14 @@ def _load_figures(result: AnalysisResult, text: Text) -> Panel:
 
 def _batch(buckets: list[CountBucket], text: Text) -> Figure:
     total = sum(bucket.n for bucket in buckets)
-    most = max(buckets, key=lambda bucket: bucket.n)
+    shares = [bucket.n / total if bucket.share is None else bucket.share for bucket in buckets]
+    most = max(range(len(buckets)), key=lambda place: shares[place])
     data = CountColumns(
         groups=tuple(bucket.label for bucket in buckets),
-        values=tuple(bucket.n / total for bucket in buckets),
+        values=tuple(shares),
         hovers=tuple(
-            f"{bucket.label}\n{words.share(bucket.n / total)}\nn {words.count(bucket.n)}" for bucket in buckets
+            f"{bucket.label}\n{words.share(share)}\nn {words.count(bucket.n)}"
+            for bucket, share in zip(buckets, shares, strict=True)
         ),
         token="series-1",  # noqa: S106 - a colour's name, no secret
         unit="ratio",
@@ -179,8 +181,8 @@ def _batch(buckets: list[CountBucket], text: Text) -> Figure:
         title=text.say("Batch size"),
         says=text.say(
             "Sequences decoding together, mean over a request. Most often {label}: {share}.",
-            label=most.label,
-            share=words.share(most.n / total),
+            label=buckets[most].label,
+            share=words.share(shares[most]),
         ),
         charts=(Chart(text.say("Share of requests by batch size"), data, 200),),
         table=Table(
@@ -191,7 +193,8 @@ def _batch(buckets: list[CountBucket], text: Text) -> Figure:
                 Column(text.say("Share"), number=True),
             ),
             rows=tuple(
-                row(b.label, number_cell(words.count(b.n)), number_cell(words.share(b.n / total))) for b in buckets
+                row(b.label, number_cell(words.count(b.n)), number_cell(words.share(share)))
+                for b, share in zip(buckets, shares, strict=True)
             ),
         ),
     )

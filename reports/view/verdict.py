@@ -59,6 +59,12 @@ def title(result: AnalysisResult, text: Text) -> str:
     return text.say("{period}: {finding}", period=period, finding=finding)
 
 
+def _share_read(result: AnalysisResult) -> float | None:
+    """Share of all traffic that was read, whatever the rates of single requests."""
+    summary = result.summary
+    return summary.requests / summary.requests_estimated if summary.requests_estimated else None
+
+
 def under_title(result: AnalysisResult, text: Text) -> str:
     """Days, zone, requests, sample, tenants and users, filter."""
     selection, summary = result.selection, result.summary
@@ -69,7 +75,7 @@ def under_title(result: AnalysisResult, text: Text) -> str:
             "{requests} ({n} read, {rate} sample)",
             requests=requests,
             n=words.count(summary.requests),
-            rate=words.whole_share(sampling),
+            rate=words.whole_share(_share_read(result) or sampling),
         )
     zone = selection.timezone
     if selection.week is not None and selection.start is not None and selection.end is not None:
@@ -373,7 +379,7 @@ def _quality(result: AnalysisResult, text: Text) -> Head:
     parts = []
     if quality.sampling_rate is not None and quality.sampling_rate < 1:
         grade = f"{grade}, {text.say('sampled')}"
-        rate = words.whole_share(quality.sampling_rate)
+        rate = words.whole_share(_share_read(result) or quality.sampling_rate)
         parts.append(text.say("{rate} of traces read; sums are divided by it", rate=rate))
     parts.append(
         text.say(

@@ -88,12 +88,15 @@ def test_the_budget_of_a_period_counts_what_came_before_the_range() -> None:
     burns = [BurnRate("3d/6h", 0.98, 0.0, 0.0, firing=False)]
     found = period_budget(rows, weekly(), Span(None, None), until, burns)
     # the period of 10,080 minutes begins at minute 1,020: what lies before is forgotten
-    days = [BurnPoint("2026-03-09T00:00:00Z", 100, 0)]
+    days = [BurnPoint("2026-03-09T00:00:00Z", 100, 0, 100.0, 0.0)]
     assert found == PeriodBudget(100, 0, 0.0, "2026-03-09T15:20:00Z", None, 0, days)
     wider = period_budget(
         history((5000, 5900, "good"), (5900, 6000, "bad")), weekly("95%"), Span(None, None), until, burns
     )
-    days = [BurnPoint("2026-03-05T00:00:00Z", 760, 0), BurnPoint("2026-03-06T00:00:00Z", 140, 100)]
+    days = [
+        BurnPoint("2026-03-05T00:00:00Z", 760, 0, 760.0, 0.0),
+        BurnPoint("2026-03-06T00:00:00Z", 140, 100, 140.0, 100.0),
+    ]
     assert wider == PeriodBudget(900, 100, 2.0, "2026-03-05T11:20:00Z", None, 0, days)
 
 
@@ -115,7 +118,10 @@ def test_requests_that_are_gone_count_where_their_whole_cell_lies_in_the_period(
     found = period_budget(rows, weekly("90%"), Span(None, None), until, [], gone)
     assert found is not None
     assert (found.good, found.bad, found.rolled, found.start) == (120, 0, 20, "2026-03-02T18:00:00Z")
-    assert found.days == [BurnPoint("2026-03-02T00:00:00Z", 20, 0), BurnPoint("2026-03-09T00:00:00Z", 100, 0)]
+    assert found.days == [
+        BurnPoint("2026-03-02T00:00:00Z", 20, 0, 20.0, 0.0),
+        BurnPoint("2026-03-09T00:00:00Z", 100, 0, 100.0, 0.0),
+    ]
 
 
 def test_a_budget_is_not_told_across_time_that_was_not_counted() -> None:
@@ -149,7 +155,10 @@ def test_exhaustion_is_forecast_at_the_burn_of_the_longest_window() -> None:
 
 def test_hours_without_judged_requests_are_left_out() -> None:
     rows = history((0, 30, "good"), (30, 60, "bad"), (60, 120, "unknown"), (120, 121, "good"))
-    assert hourly(rows) == [BurnPoint("2026-03-02T00:00:00Z", 30, 30), BurnPoint("2026-03-02T02:00:00Z", 1, 0)]
+    assert hourly(rows) == [
+        BurnPoint("2026-03-02T00:00:00Z", 30, 30, 30.0, 30.0),
+        BurnPoint("2026-03-02T02:00:00Z", 1, 0, 1.0, 0.0),
+    ]
 
 
 def test_monthly_shares_would_mean_other_shares_of_a_weekly_budget() -> None:

@@ -50,12 +50,12 @@ def test_goodput_is_over_wall_clock_and_the_ratio_over_what_was_judged() -> None
 
 def test_the_waterfall_says_where_requests_are_lost() -> None:
     assert good_of(rows()).waterfall == [
-        WaterfallStep("offered", 12, 0),
-        WaterfallStep("valid", 11, 1),
-        WaterfallStep("ok", 10, 1),
-        WaterfallStep("ttft", 8, 2),
-        WaterfallStep("tpot", 7, 1),
-        WaterfallStep("good", 6, 1),  # one could not be said
+        WaterfallStep("offered", 12, 0, 12.0, 0.0),
+        WaterfallStep("valid", 11, 1, 11.0, 1.0),
+        WaterfallStep("ok", 10, 1, 10.0, 1.0),
+        WaterfallStep("ttft", 8, 2, 8.0, 2.0),
+        WaterfallStep("tpot", 7, 1, 7.0, 1.0),
+        WaterfallStep("good", 6, 1, 6.0, 1.0),  # one could not be said
     ]
 
 
@@ -75,11 +75,11 @@ def of_two_scenarios(*objectives: str) -> Goodput:
 def test_requests_that_the_objective_is_not_about_are_neither_offered_nor_lost() -> None:
     found = of_two_scenarios(CHAT)
     assert found.waterfall == [
-        WaterfallStep("offered", 10, 0),
-        WaterfallStep("valid", 10, 0),
-        WaterfallStep("ok", 10, 0),
-        WaterfallStep("ttft", 8, 2),
-        WaterfallStep("good", 8, 0),
+        WaterfallStep("offered", 10, 0, 10.0, 0.0),
+        WaterfallStep("valid", 10, 0, 10.0, 0.0),
+        WaterfallStep("ok", 10, 0, 10.0, 0.0),
+        WaterfallStep("ttft", 8, 2, 8.0, 2.0),
+        WaterfallStep("good", 8, 0, 8.0, 0.0),
     ]
     assert [(point.offered, point.good, point.n) for point in found.series] == [(10 / 60, 8 / 60, 10)]
     assert (found.good, found.valid, found.waterfalls) == (8, 10, [])
@@ -95,11 +95,11 @@ def test_several_joint_objectives_have_a_waterfall_each() -> None:
             8,
             10,
             [
-                WaterfallStep("offered", 10, 0),
-                WaterfallStep("valid", 10, 0),
-                WaterfallStep("ok", 10, 0),
-                WaterfallStep("ttft", 8, 2),
-                WaterfallStep("good", 8, 0),
+                WaterfallStep("offered", 10, 0, 10.0, 0.0),
+                WaterfallStep("valid", 10, 0, 10.0, 0.0),
+                WaterfallStep("ok", 10, 0, 10.0, 0.0),
+                WaterfallStep("ttft", 8, 2, 8.0, 2.0),
+                WaterfallStep("good", 8, 0, 8.0, 0.0),
             ],
         ),
         Waterfall(
@@ -107,11 +107,11 @@ def test_several_joint_objectives_have_a_waterfall_each() -> None:
             4,
             5,
             [
-                WaterfallStep("offered", 5, 0),
-                WaterfallStep("valid", 5, 0),
-                WaterfallStep("ok", 5, 0),
-                WaterfallStep("e2e", 4, 1),
-                WaterfallStep("good", 4, 0),
+                WaterfallStep("offered", 5, 0, 5.0, 0.0),
+                WaterfallStep("valid", 5, 0, 5.0, 0.0),
+                WaterfallStep("ok", 5, 0, 5.0, 0.0),
+                WaterfallStep("e2e", 4, 1, 4.0, 1.0),
+                WaterfallStep("good", 4, 0, 4.0, 0.0),
             ],
         ),
     ]
@@ -127,6 +127,22 @@ def test_goodput_is_told_per_hour_of_a_replica() -> None:
     hours = replica_hours([{"replica": "a", "hour_ns": MONDAY_NS, "upload_id": "u", "up_s": 1800.0}])
     assert goodput(measured, good_objectives(READ), MINUTE, hours).good_requests_per_replica_hour == 12.0
     assert goodput(measured, good_objectives(READ), MINUTE).good_requests_per_replica_hour is None
+
+
+def test_models_and_regions_without_good_requests_are_no_part_of_replica_hours() -> None:
+    """Hours of a model that the objective is not about, and requests that a provider answered, are left out."""
+    hours = replica_hours(
+        [
+            {"replica": "a", "model": "m", "region": "eu", "hour_ns": MONDAY_NS, "upload_id": "u", "up_s": 3600.0},
+            {"replica": "b", "model": "m", "region": "us", "hour_ns": MONDAY_NS, "upload_id": "u", "up_s": 3600.0},
+            {"replica": "c", "model": "idle", "region": "eu", "hour_ns": MONDAY_NS, "upload_id": "u", "up_s": 3600.0},
+        ]
+    )
+    told = [request(i, ttft_ms=100, tpot_ms=10, model="m" if i < 4 else "hosted", region="eu") for i in range(10)]
+    for where, rate in (("", 2.0), (", where: {region: eu}", 4.0)):
+        read = read_objectives(f"objectives: [{{id: x, metric: ttft, threshold: 1s, target: 90%{where}}}]")
+        measured = with_good(measure(frame(told)), read, None)
+        assert goodput(measured, good_objectives(read), MINUTE, hours).good_requests_per_replica_hour == rate
 
 
 def test_the_series_tells_offered_and_good_per_second() -> None:

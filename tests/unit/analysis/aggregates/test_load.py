@@ -69,10 +69,10 @@ def test_replicas_show_their_share_and_use() -> None:
 def test_batch_sizes_are_counted_in_powers_of_two() -> None:
     rows = [request(i, batch_size=size) for i, size in enumerate((0.4, 1.0, 2.0, 3.4, 3.6, 8.0, None))]
     assert loaded(rows, 100).batch_sizes == [
-        CountBucket("1", 2),
-        CountBucket("2-3", 2),
-        CountBucket("4-7", 1),
-        CountBucket("8-15", 1),
+        CountBucket("1", 2, 2 / 6),
+        CountBucket("2-3", 2, 2 / 6),
+        CountBucket("4-7", 1, 1 / 6),
+        CountBucket("8-15", 1, 1 / 6),
     ]
 
 
@@ -88,7 +88,7 @@ def test_steady_arrivals_have_no_variance_and_poisson_ones_as_much_as_their_mean
     assert arrivals_fano(poisson, span) == pytest.approx(1.0, abs=0.05)
     burst = poisson.with_columns((pl.col("started_ns") // (1000 * NS_PER_S) * (1000 * NS_PER_S)).alias("started_ns"))
     thinned = burst.filter(pl.Series(np.random.default_rng(6).random(burst.height) < 0.2)).with_columns(
-        pl.lit(0.2).alias("sampling_rate")
+        pl.lit(5.0).alias("weight")
     )
     whole = arrivals_fano(burst, span)
     assert whole is not None
@@ -97,8 +97,8 @@ def test_steady_arrivals_have_no_variance_and_poisson_ones_as_much_as_their_mean
 
 def test_hours_are_cells_of_weekday_and_hour() -> None:
     assert loaded([request(1, at_s=3600), request(2, at_s=3700), request(3, at_s=86_400)], 90_000).hours == [
-        HourCell(1, 1, 2, 2, 0),
-        HourCell(2, 0, 1, 1, 0),
+        HourCell(1, 1, 2, 2, 0, 2.0, 0.0),
+        HourCell(2, 0, 1, 1, 0, 1.0, 0.0),
     ]
 
 

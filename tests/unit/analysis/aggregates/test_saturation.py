@@ -19,7 +19,8 @@ def minutes(attainment: Callable[[float], float], n: int = 1440, top: int = 60) 
     per_minute = draws.integers(6, top + 1, n)
     starts = np.repeat(np.arange(n) * 60_000, per_minute) * NS_PER_MS + MONDAY_NS
     good = np.concatenate([draws.random(k) < attainment(k / 60) for k in per_minute])
-    return pl.DataFrame({"started_ns": starts, "weight": 1.0, "good_verdict": np.where(good, "good", "bad").tolist()})
+    verdict = np.where(good, "good", "bad").tolist()
+    return pl.DataFrame({"started_ns": starts, "weight": 1.0, "good_verdict": verdict}).with_columns(votes=pl.lit(1))
 
 
 def test_the_crossing_is_found_with_its_interval() -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from analysis.result import BurnPoint
 from reports.charts.data import Lines, TimeBars
 from reports.text import NBSP, Text
 from reports.view.blocks import Cell, Figure, Message, Panel, Table
-from reports.view.objectives import budget_cell, budget_part, objectives_part, ordered
+from reports.view.objectives import budget_cell, budget_part, course, objectives_part, ordered
 from tests.support.results import empty, week
 
 EN = Text.of("en", "UTC")
@@ -79,6 +82,50 @@ def test_budget_left_falls_by_the_bad_requests_of_each_hour() -> None:
         "2026-03-07 12:00:00", "2026-03-07 13:00:00", "2026-03-07 14:00:00", "2026-03-07 15:00:00",
     ]  # fmt: skip
     assert figure.says == "No alert: the burn over 1h is 4.0×, its factor is 13.4×."
+
+
+def test_the_budget_left_is_that_of_the_period_with_days_before_the_selection() -> None:
+    """Days that the selection has whole are told by its hours; one of which it has a part stands first with its rest."""
+    hours = [BurnPoint(f"2026-03-03T{hour:02d}:00:00Z", 90, 10, 90.0, 10.0) for hour in (4, 5, 6)]
+    days = [
+        BurnPoint("2026-02-27T00:00:00Z", 300, 0, 300.0, 0.0),
+        BurnPoint("2026-03-01T00:00:00Z", 190, 10, 190.0, 10.0),
+        BurnPoint("2026-03-03T00:00:00Z", 370, 30, 370.0, 30.0),  # 100 good ones before the selection
+    ]
+    item = replace(week().objectives[0], target=0.9, period="28d", hours=hours, period_days=days)
+    assert course(item) == [
+        ("2026-02-27T00:00:00Z", 300.0, 0.0),
+        ("2026-03-01T00:00:00Z", 190.0, 10.0),
+        ("2026-03-03T00:00:00Z", 100.0, 0.0),
+        *((point.at, 90.0, 10.0) for point in hours),
+    ]
+    figure = budget_part(replace(week(), objectives=[item]), EN).blocks[0]
+    assert isinstance(figure, Figure)
+    left = figure.charts[0].data
+    assert isinstance(left, Lines)
+    budget = 900 * (1 - 0.9)
+    assert left.lines[0].y == pytest.approx(
+        [1, 1 - 10 / budget, 1 - 10 / budget, *(1 - n / budget for n in (20, 30, 40))]
+    )
+    assert left.lines[0].x[0] == "2026-02-27 00:00:00"
+    assert "The budget is that of its last 28d." in figure.says
+    shorter = replace(item, period="4h", period_days=[BurnPoint("2026-03-03T00:00:00Z", 150, 20, 150.0, 20.0)])
+    assert course(shorter) == [("2026-03-03T00:00:00Z", 150.0, 20.0)]
+
+
+def test_burn_and_budget_are_those_of_all_traffic() -> None:
+    """Of a sample that keeps the bad in full and the good by one in twenty, the bad are 5 % and not half."""
+    hours = [BurnPoint(f"2026-03-03T{hour:02d}:00:00Z", 19, 20, 380.0, 20.0) for hour in (4, 5, 6)]
+    item = replace(week().objectives[0], target=0.95, period=None, hours=hours, period_days=[])
+    figure = budget_part(replace(week(), objectives=[item]), EN).blocks[0]
+    assert isinstance(figure, Figure)
+    left, burn = (chart.data for chart in figure.charts)
+    assert isinstance(left, Lines)
+    assert isinstance(burn, TimeBars)
+    assert burn.y == pytest.approx([1.0, 1.0, 1.0])
+    assert left.lines[0].y[-1] == pytest.approx(0.0)
+    assert figure.table is not None
+    assert words(figure.table.rows[0].cells[0]) == ["95.0 %", "117"]
 
 
 def test_a_firing_burn_rate_is_an_alert() -> None:

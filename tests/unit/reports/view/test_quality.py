@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from reports.text import NBSP, Text
-from reports.view.blocks import Cell, Columns, Message, Panel, Table
+from reports.view.blocks import Cell, Columns, Facts, Message, Panel, Table
 from reports.view.quality import quality_part
 from tests.support.results import empty, week
 
@@ -67,3 +67,26 @@ def test_requests_across_the_end_are_told_with_what_they_cost() -> None:
         "4 requests began inside the selection and ended after it; 2,210 tokens, 0.17 USD: a bill by end of work"
         in told
     )
+
+
+def sampled(**columns: object) -> list[str]:
+    quality = replace(week().data_quality, sampling_rate=0.05, **columns)  # type: ignore[arg-type]
+    part = quality_part(replace(week(), data_quality=quality), EN)
+    panel = next(b for b in part.blocks if isinstance(b, Panel) and b.title == "How the figures are to be read")
+    facts = panel.blocks[0]
+    assert isinstance(facts, Facts)
+    return ["".join(piece.text for piece in fact.lines[0]).replace(NBSP, " ") for fact in facts.facts[:2]]
+
+
+def test_one_sampling_rate_is_told_and_of_several_the_mix() -> None:
+    assert sampled(sampling={"0.05": 900}, n_effective=900.0) == [
+        "5.0 % of requests were kept; counts, sums and rates are divided by it, percentiles are not",
+        "900",
+    ]
+    assert sampled(sampling={"1": 100, "0.05": 900}, n_effective=909.6) == [
+        "Rates differ: 5.0 % of 900 requests, 100 % of 100 requests. Sums and rates are divided by the rate of each "
+        "request, and percentiles, means and shares weigh each by its inverse",
+        "910: as many requests of one rate would tell as much as the 1,000 that were read",
+    ]
+    many = {f"{rate / 100}": 1 for rate in range(99, 89, -1)}
+    assert sampled(sampling=many, n_effective=9.9)[0].count("4 further rates") == 1
