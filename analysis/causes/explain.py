@@ -14,6 +14,7 @@ from functools import cached_property
 import polars as pl
 
 from analysis.causes import cost_causes
+from analysis.causes.attribution import parts
 from analysis.causes.candidates import cache, cold, memory, outer, replicas, seats, skew, speed, stalls, work
 from analysis.causes.candidates.candidate import Candidate
 from analysis.causes.candidates.concurrency import moves_with_concurrency
@@ -27,16 +28,26 @@ from analysis.causes.window import Interval
 from analysis.result import Shift
 
 SAME_CAUSE = {"cost_cache": "cache_lost", "cost_input": "input_growth", "cost_output": "output_growth"}
+AGREED = 1.5  # objectives that speak for a change, each by its part
+NEAR = 0.6  # of the largest part: too little to tell two changes apart on one objective's own requests
 STAGE_OF_KIND = {"failure": "error", "cancel": "client", "degraded": None, "cold": "queue"}
+Key = tuple[str, tuple[tuple[str, str], ...]]  # of a candidate
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """One cause of one objective's breach; `candidate` is None where only the stage is known."""
+    """One cause of one objective's breach; `candidate` is None where only the stage is known.
+
+    score: strength of the change times its coverage of the bad requests.
+    part: of the objective's excess that it explains, beside the others; 1 where it stands alone.
+    suffices: whether the objective would be broken without the others as well.
+    """
 
     stage: str
     candidate: Candidate | None
     score: float
+    part: float = 1.0
+    suffices: bool = False
     agreed: bool = False  # taken from what the other objectives of the episode agree on
 
 
@@ -49,6 +60,20 @@ class Explained:
     excess: Excess | None
     explanations: tuple[Explanation, ...]
     shift: Shift
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A change of the engine with its strength, and its part of one objective's excess."""
+
+    candidate: Candidate
+    score: float
+    part: float
+    suffices: bool
+
+    def at(self, stage: str, whole: float = 1.0) -> Explanation:
+        """As an explanation of a stage that holds this much of the excess."""
+        return Explanation(stage, self.candidate, self.score, self.part * whole, self.suffices)
 
 
 class Investigation:
@@ -79,7 +104,7 @@ class Investigation:
             *speed.candidates(scene, self.work, settings),
             *fewer,
             *seats.candidates(scene, settings),
-            *memory.candidates(scene, settings),
+            *memory.candidates(scene, settings, short),
             *skew.candidates(scene, settings, short),
         )
 
@@ -106,11 +131,17 @@ class Investigation:
             self._slow[stage] = outer.slow_stage(self.scene, stage, self.settings)
         return self._slow[stage]
 
-    def ranked(self, judged: pl.DataFrame) -> list[tuple[Candidate, float]]:
-        """Engine candidates by strength times coverage over the bad ones of these requests."""
+    def ranked(self, goal: Goal, judged: pl.DataFrame) -> list[Ranked]:
+        """Engine candidates that matter to the bad ones of these requests, by the part that each explains."""
         scored = [(candidate, candidate.score(judged)) for candidate in self.engine]
         kept = [(candidate, score) for candidate, score in scored if score >= self.settings.min_score]
-        return sorted(kept, key=lambda pair: (-pair[1], pair[0].key))
+        normal = population(self.scene.rows, goal, self.scene.normal, columns=("pool",)) if kept else judged
+        explained = parts(judged, normal, [candidate for candidate, _ in kept])
+        found = [
+            Ranked(candidate, score, part.share, goal.tolerated is not None and part.leads > goal.tolerated)
+            for (candidate, score), part in zip(kept, explained, strict=True)
+        ]
+        return sorted(found, key=lambda one: (-round(one.part, 6), -one.score, one.candidate.key))
 
     def explain(self, goal: Goal, interval: Interval) -> Explained:
         inside = population(self.scene.rows, goal, self.scene.inside)
@@ -118,7 +149,7 @@ class Investigation:
         excess = None
         if goal.kind == "latency":
             excess = tail_excess(inside, normal, goal, self.settings)
-            found = self._gaps(inside) if goal.metric == "itl_max" else []
+            found = self._gaps(goal, inside) if goal.metric == "itl_max" else []
             found = found or self._latency(goal, inside, excess)
         elif goal.kind == "cost":
             found = self._cost(goal, inside)
@@ -138,7 +169,7 @@ class Investigation:
         found: list[Explanation] = []
         if leading in ENGINE or inner >= self.settings.second_stage:
             stage = leading if leading in ENGINE else engine[1]
-            found += [Explanation(stage, candidate, score) for candidate, score in self.ranked(inside)]
+            found += [one.at(stage, inner) for one in self.ranked(goal, inside)]
             if not found and leading in ENGINE:
                 found.append(Explanation(stage, moves_with_concurrency(self.scene, goal, stage, inside), 0.0))
         outer_stages = [
@@ -146,21 +177,21 @@ class Investigation:
             for stage, _ in excess.stages
             if stage not in ENGINE and (stage == leading or excess.share(stage) >= self.settings.second_stage)
         ]
-        around = [Explanation(stage, self._outer(stage), excess.share(stage)) for stage in outer_stages]
+        around = [
+            Explanation(stage, self._outer(stage), excess.share(stage), excess.share(stage)) for stage in outer_stages
+        ]
         return around + found if leading not in ENGINE else found + around
 
-    def _gaps(self, inside: pl.DataFrame) -> list[Explanation]:
+    def _gaps(self, goal: Goal, inside: pl.DataFrame) -> list[Explanation]:
         """For the longest gap: stalls, where no change of speed or load reaches the same requests more strongly."""
         bad = inside.filter(pl.col("bad"))
         scored = [(candidate, candidate.score(inside)) for candidate in self.stalls]
-        others = self.ranked(inside) if bad.height else []
-        if not scored or (others and others[0][1] >= scored[0][1]):
+        others = self.ranked(goal, inside) if bad.height else []
+        strongest = max((one.score for one in others), default=0.0)
+        if not scored or strongest >= scored[0][1]:
             return []
-        return [
-            Explanation("decode", candidate, score)
-            for candidate, score in (*scored, *others)
-            if score >= self.settings.min_score
-        ]
+        stalls = [Explanation("decode", one, score) for one, score in scored if score >= self.settings.min_score]
+        return [*stalls, *(one.at("decode", one.score / scored[0][1]) for one in others)]
 
     def _outer(self, stage: str) -> Candidate | None:
         """An outer stage's own slice; retries show as gateway time, and their cause is where the errors are."""
@@ -181,15 +212,15 @@ class Investigation:
         return now > 2 * before and now > 0.005
 
     def _rate(self, goal: Goal, inside: pl.DataFrame) -> list[Explanation]:
-        ranked = self.ranked(inside)
+        ranked = self.ranked(goal, inside)
         stage = STAGE_OF_KIND.get(goal.kind)
         if goal.kind == "cancel":
             if ranked:
-                return [Explanation("client", candidate, score) for candidate, score in ranked]
+                return [one.at("client") for one in ranked]
             return [Explanation("client", self.cancels, 0.0)]
         errors, capacity = self.errors, outer.capacity_share(self.scene)
         own = [Explanation("error", errors, 1.0)] if errors is not None and goal.kind != "cold" else []
-        others = [Explanation(stage or candidate.stage, candidate, score) for candidate, score in ranked]
+        others = [one.at(stage or one.candidate.stage) for one in ranked]
         if goal.kind == "failure" and own and capacity < 0.5:
             return own + others
         if not others and not own and goal.kind == "failure":
@@ -204,8 +235,7 @@ class Investigation:
         if self.scene.basis == "none":
             return []
         if cost_causes.survivors_only(self.scene, goal):
-            ranked = self.ranked(inside)
-            return [Explanation(candidate.stage, candidate, score) for candidate, score in ranked[:1]]
+            return [one.at(one.candidate.stage) for one in self.ranked(goal, inside)[:1]]
         cause = cost_causes.mean_cost(self.scene, goal, self.settings)
         return [Explanation(cause.stage if cause is not None else "cost_input", cause, 1.0)]
 
@@ -216,26 +246,32 @@ class Investigation:
 
 def agree(explained: Sequence[Explained], settings: CauseSettings) -> list[Explained]:
     """Objectives with weak or no evidence of their own take what the others of the episode agree on."""
-    support: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
-    known: dict[tuple[str, tuple[tuple[str, str], ...]], Candidate] = {}
+    support: dict[Key, float] = {}
+    known: dict[Key, Candidate] = {}
     for entry in explained:
-        top = max((found.score for found in entry.explanations), default=0.0)
-        for found in entry.explanations:
-            if (
-                found.candidate is None
-                or found.candidate.id == "concurrency"
-                or found.candidate.stage.startswith("cost_")
-                or top <= 0
-            ):
-                continue
-            known[found.candidate.key] = found.candidate
-            support[found.candidate.key] = support.get(found.candidate.key, 0.0) + found.score / top * min(
-                1.0, top / (4 * settings.min_score)
-            )
+        for key, candidate, weight in _votes(entry, settings):
+            known[key] = candidate
+            support[key] = support.get(key, 0.0) + weight
     if not support:
         return list(explained)
     best = min(support, key=lambda key: (-support[key], key))
     return [_agreeing(entry, known[best], support[best], settings) for entry in explained]
+
+
+def _votes(entry: Explained, settings: CauseSettings) -> list[tuple[Key, Candidate, float]]:
+    """What one objective says for each change: its part against the largest one, less where all are weak."""
+    top = max((found.score for found in entry.explanations), default=0.0)
+    largest = max((found.part for found in entry.explanations), default=0.0)
+    if top <= 0 or largest <= 0:
+        return []
+    weight = min(1.0, top / (4 * settings.min_score)) / largest
+    return [
+        (found.candidate.key, found.candidate, found.part * weight)
+        for found in entry.explanations
+        if found.candidate is not None
+        and found.candidate.id != "concurrency"
+        and not found.candidate.stage.startswith("cost_")
+    ]
 
 
 def _agreeing(entry: Explained, leader: Candidate, support: float, settings: CauseSettings) -> Explained:
@@ -256,10 +292,12 @@ def _agreeing(entry: Explained, leader: Candidate, support: float, settings: Cau
     if top.candidate.key == leader.key or top.stage not in (*ENGINE, "client", "error"):
         return entry
     own = next((item for item in found if item.candidate is not None and item.candidate.key == leader.key), None)
-    weak = top.score < 2 * settings.min_score and support >= 1.5
-    if (own is not None and own.score >= 0.6 * top.score and support >= 1.5) or (weak and top.candidate.id != "errors"):
+    weak = top.score < 2 * settings.min_score
+    near = own is not None and own.part >= NEAR * top.part
+    if support >= AGREED and (near or (weak and top.candidate.id != "errors")):
         rest = [item for item in found if item.candidate is None or item.candidate.key != leader.key]
-        return _with(entry, [Explanation(top.stage, leader, own.score if own else 0.0, agreed=True), *rest])
+        taken = replace(own or top, stage=top.stage, candidate=leader, score=own.score if own else 0.0, agreed=True)
+        return _with(entry, [taken, *rest])
     return entry
 
 

@@ -105,7 +105,7 @@ def _absent(investigation: Investigation, catalog: Catalog) -> frozenset[str]:
 
 
 def _chosen(explanations: Sequence[Explanation], settings: CauseSettings) -> list[Explanation]:
-    """The first, and further ones with a cause of their own and at least a third of its strength."""
+    """The first, and further ones with a cause of their own that explain a third of what it does, or that suffice."""
     if not explanations:
         return []
     first = explanations[0]
@@ -114,7 +114,7 @@ def _chosen(explanations: Sequence[Explanation], settings: CauseSettings) -> lis
         for item in explanations[1:]
         if item.candidate is not None
         and (first.candidate is None or item.candidate.key != first.candidate.key)
-        and (first.agreed or item.score >= first.score / 3)
+        and (first.agreed or item.suffices or item.part >= first.part / 3)
     ]
     return [first, *rest][: settings.max_findings]
 
@@ -282,6 +282,10 @@ def _says(explanation: Explanation, entry: Explained, verdict: str) -> str:
 
 def _evidence(explanation: Explanation, entry: Explained, saved: Rescue | None) -> list[Evidence]:
     found = list(explanation.candidate.evidence) if explanation.candidate is not None else []
+    if len({one.candidate.key for one in entry.explanations if one.candidate is not None}) > 1:
+        found.append(
+            Evidence("part of the excess that this change explains beside the others", explanation.part, None, "ratio")
+        )
     if entry.excess is not None:
         for stage, value in entry.excess.stages[:4]:
             if value >= WORTH_SAYING * entry.excess.total:

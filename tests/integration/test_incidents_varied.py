@@ -5,6 +5,7 @@ Seeds and parameters are none that anything was set by. The short form is the sh
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -56,12 +57,19 @@ PAIRS = (  # in one pool and in two, side by side in time
 )
 
 
-def records_of(cases: tuple[tuple[str, int, tuple[str, ...]], ...], folder: Path) -> list[dict[str, Any]]:
+Cases = tuple[tuple[str, int, tuple[str, ...]], ...]
+
+
+def simulated_cases(cases: Cases, folder: Path) -> list[Path]:
     found = []
     for incident, seed, parameters in cases:
         given = [word for parameter in parameters for word in ("--param", parameter)]
-        case = simulated(folder, "run", "--incident", incident, "--seed", str(seed), *given)
-        found.append(scored(case, folder / "found" / case.name))
+        found.append(simulated(folder, "run", "--incident", incident, "--seed", str(seed), *given))
+    return found
+
+
+def records_of(cases: Cases, folder: Path) -> list[dict[str, Any]]:
+    found = [scored(case, folder / "found" / case.name) for case in simulated_cases(cases, folder)]
     sys.stdout.write("\n" + table(found) + "\n")
     return found
 
@@ -83,9 +91,17 @@ def test_weaker_stronger_and_shorter_incidents_keep_the_goals(tmp_path: Path) ->
 @pytest.mark.timeout(4 * LONGEST_S)
 def test_two_incidents_at_once_are_both_found(tmp_path: Path) -> None:
     records = records_of(PAIRS, tmp_path)
+    truths = [json.loads((case / "truth.json").read_text()) for case in simulated_cases(PAIRS, tmp_path)]
     assert short_of(records, PAIR_GOALS) == {}
     assert summary(records)["rec_harmful"] == 0.0
-    assert {row["case"]: row["incidents_found"] for row in records if row["incidents_found"] < 1.0} == {}
+    told = [sum(bool(incident["breaches"]) for incident in truth["incidents"]) for truth in truths]
+    planted = [len(truth["incidents"]) for truth in truths]
+    missed = [
+        f"{row['case']} seed {row['seed']}"
+        for row, n, of in zip(records, told, planted, strict=True)
+        if row["incidents_found"] * of < n - 1e-9  # one that breaks nothing by itself has no objective to be found in
+    ]
+    assert missed == []
 
 
 @pytest.mark.parametrize("factor", [0.9, 1.1])

@@ -43,20 +43,31 @@ class Candidate:
         bad = judged.filter(pl.col("bad"))
         if bad.height == 0:
             return 0.0
-        total, everyone, contrast = 0.0, bad.height, 1.0
-        if self.active is not None:
-            mine = (pl.col("at") >= self.active[0]) & (pl.col("at") < self.active[1] + DRAIN_S)
-            bad = bad.filter(mine)
-            outside = judged.filter(~mine)
-            if outside.height >= MIN_OUTSIDE and bad.height:
-                within_time = bad.height / (judged.height - outside.height)
-                contrast = max(0.0, 1.0 - (everyone - bad.height) / outside.height / within_time)
-        touched = bad.filter(within(self.direct)) if self.direct is not None else bad.head(0)
-        rest = bad.filter(~within(self.direct)) if self.direct is not None else bad
-        total += touched.height * math.log(max(self.direct_multiplier, 1.0))
-        for pool, count in rest["pool"].cast(pl.String).value_counts().iter_rows():
-            total += count * math.log(max(self.reach.get(pool, 1.0), 1.0))
-        return contrast * total / everyone
+        return self.contrast(judged, bad) * float(bad.select(self.weight().mean()).item() or 0.0)
+
+    def weight(self) -> pl.Expr:
+        """Log multiplier of each request, 0 for those that the change does not reach."""
+        logs = {pool: math.log(max(value, 1.0)) for pool, value in self.reach.items()}
+        pool = pl.col("pool").cast(pl.String)
+        found = pool.replace_strict(logs, default=0.0, return_dtype=pl.Float64) if logs else pl.lit(0.0)
+        if self.direct is not None:
+            own = pl.lit(math.log(max(self.direct_multiplier, 1.0)))
+            found = pl.when(within(self.direct)).then(own).otherwise(found)
+        return found if self.active is None else pl.when(self._acts()).then(found).otherwise(0.0)
+
+    def contrast(self, judged: pl.DataFrame, bad: pl.DataFrame) -> float:
+        """1 less the share of bad requests outside its own time against that within; 1 where it has no time of its own."""
+        if self.active is None:
+            return 1.0
+        mine, outside = bad.filter(self._acts()), judged.filter(~self._acts())
+        if outside.height < MIN_OUTSIDE or mine.height == 0:
+            return 1.0
+        within_time = mine.height / (judged.height - outside.height)
+        return max(0.0, 1.0 - (bad.height - mine.height) / outside.height / within_time)
+
+    def _acts(self) -> pl.Expr:
+        start, end = self.active or (-math.inf, math.inf)
+        return (pl.col("at") >= start) & (pl.col("at") < end + DRAIN_S)
 
     @property
     def key(self) -> tuple[str, tuple[tuple[str, str], ...]]:

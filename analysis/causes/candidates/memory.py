@@ -7,6 +7,8 @@ the share of the cache that they fill moves with them, in every overload, unless
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 import polars as pl
 
 from analysis.aggregates.statistics import quantile, quantile_expr
@@ -25,12 +27,18 @@ MIN_IN_BIN = 5
 BIN_S = 300.0
 
 
-def candidates(scene: Scene, settings: CauseSettings) -> list[Candidate]:
+def candidates(scene: Scene, settings: CauseSettings, short: Set[str]) -> list[Candidate]:
+    """At most one candidate; pools in `short` are left out, for they miss replicas.
+
+    A router that chooses the emptiest replica shows each request a cache below the mean; one that has no choice left
+    shows the mean, and the same cache seems to fill faster.
+    """
     rows = scene.rows
     if not rows.has("kv_cache_usage", "replica", "prefill_ns", "decode_ns", "input_tokens", "output_tokens"):
         return []
     now, before = _filled(scene.inside), _filled(scene.normal)
     table = now.join(before, on=["replica", "pool"], suffix="_before").filter(pl.col("fills_before") > 0)
+    table = table.filter(~pl.col("pool").is_in(list(short)))
     table = table.with_columns(ratio=pl.col("fills") / pl.col("fills_before")).sort("replica")
     small = table.filter((pl.col("ratio") >= SHRUNK) & (pl.col("usage") >= FULLER * pl.col("usage_before")))
     if small.height == 0:

@@ -44,7 +44,7 @@ def of_seats(found: Scene) -> list[Candidate]:
 
 
 def of_memory(found: Scene) -> list[Candidate]:
-    return memory.candidates(found, SETTINGS)
+    return memory.candidates(found, SETTINGS, frozenset())
 
 
 def of_skew(found: Scene) -> list[Candidate]:
@@ -263,6 +263,8 @@ def test_a_smaller_cache_fills_faster_for_the_same_tokens() -> None:
     ]
     (found,) = of_memory(scene(rows=filled))
     assert (found.id, found.cause, found.segment) == ("memory_shrunk", "config", (("model", "large"),))
+    short = frozenset({"large|east", "large|west"})  # survivors of missing replicas show a fuller cache without a fault
+    assert memory.candidates(scene(rows=filled), SETTINGS, short) == []
 
 
 @pytest.mark.parametrize(
