@@ -287,7 +287,9 @@ class ObjectiveResult:
     needed: int | None  # requests needed where there were too few
     says: str
     hours: list[BurnPoint] = field(default_factory=list)  # in order of time, hours without requests left out
-    block_interval: Interval | None = None  # of attainment, by block bootstrap: incidents cluster, so it may be wider
+    block_interval: Interval | None = (
+        None  # of attainment, by blocks of ten minutes: incidents cluster, so it may be wider
+    )
     burn_exhausted_at: str | None = None  # when the budget is spent at the burn of the longest window, if it is
     period_good: int | None = None  # over the last `period`, which may begin before the selection
     period_bad: int | None = None

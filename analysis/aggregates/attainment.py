@@ -18,7 +18,7 @@ from typing import Any
 
 import polars as pl
 
-from analysis.aggregates.blocks import BLOCK_NS, MIN_BLOCKS, interval_of, share_draws
+from analysis.aggregates.blocks import BLOCK_NS, MIN_BLOCKS, share_interval_by_blocks
 from analysis.aggregates.error_budget import budget_spent, burn_rates, hourly, period_budget
 from analysis.aggregates.objective_words import (
     bounds_of,
@@ -337,14 +337,13 @@ def _both_sure(item: Objective, window: WindowVerdict, blocks: Interval | None) 
 
 
 def block_interval(rows: pl.DataFrame) -> Interval | None:
-    """Interval of attainment by block bootstrap; None with fewer than 20 blocks of ten minutes."""
+    """Interval of attainment by blocks; None with fewer than 20 blocks of ten minutes."""
     timed = rows.select("started_ns", "_verdict", "votes").filter(pl.col("_verdict").is_in([GOOD, BAD]))
     blocks = timed.get_column("started_ns") // BLOCK_NS
-    n_blocks = blocks.n_unique()
-    if timed.is_empty() or blocks.null_count() or n_blocks < MIN_BLOCKS:
+    if timed.is_empty() or blocks.null_count() or blocks.n_unique() < MIN_BLOCKS:
         return None
     verdict, votes = timed.get_column("_verdict"), timed.get_column("votes")
-    return interval_of(share_draws((verdict == GOOD) * votes, (verdict == BAD) * votes, blocks), n_blocks)
+    return share_interval_by_blocks((verdict == GOOD) * votes, (verdict == BAD) * votes, blocks)
 
 
 def _worst(item: Objective, windows: list[WindowVerdict]) -> WindowVerdict | None:

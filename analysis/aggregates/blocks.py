@@ -1,23 +1,21 @@
-"""Block bootstrap: what a figure might have been, where requests of the same ten minutes stand or fall together.
+"""Intervals by blocks: what a figure might have been, where requests of the same ten minutes stand or fall together.
 
 Incidents cluster, so rows are no independent draws: whole blocks of ten minutes are drawn with replacement. A selection
 with fewer than 20 such blocks, or without a clock, is cut into 100 blocks of consecutive requests instead.
 The draws come from a counter through a mixing function (splitmix64), so the same rows give the same interval.
 Quantiles are drawn on the scale of shares: the share at or below the quantile is resampled by blocks, and read back
-as a quantile of the sample.
+as a quantile of the sample. A single attainment needs no draws: its interval follows from how the blocks differ.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from fractions import Fraction
 
 import polars as pl
 
-from analysis.aggregates.significance import normal_tails
-from analysis.aggregates.statistics import ALPHA, Interval, Z, quantile, rank
-from analysis.aggregates.weighted import Sorted
+from analysis.aggregates.statistics import ALPHA, Interval, clustered_share, quantile, rank
+from analysis.aggregates.weighted import Sorted, effective
 
 BLOCK_NS = 600_000_000_000
 MIN_BLOCKS = 20
@@ -83,48 +81,27 @@ def drawn_quantiles(ordered: Sorted, p: Fraction, below: pl.Series, count: pl.Se
     return values
 
 
-def interval_of(values: Sequence[float], blocks: int | None = None) -> Interval | None:
-    """The middle 95 % of draws; None without any.
-
-    Args:
-        values: one per draw.
-        blocks: how many blocks were drawn from, at least 2. Draws from few vary too little, so a little more of them is
-            taken; None: they are many.
-    """
+def interval_of(values: Sequence[float]) -> Interval | None:
+    """The middle 95 % of draws; None without any."""
     series = pl.Series(values, dtype=pl.Float64)
-    tail = ALPHA / 2 if blocks is None else _tail(blocks)
-    low, high = quantile(series, tail), quantile(series, 1 - tail)
+    low, high = quantile(series, ALPHA / 2), quantile(series, 1 - ALPHA / 2)
     return None if low is None or high is None else (low, high)
 
 
-def _tail(blocks: int) -> float:
-    """Share of draws beyond each end: where n draws of blocks stand for a t interval of n - 1 degrees of freedom.
-
-    Source: Hesterberg 2015, the expanded percentile interval; the t quantile by the expansion of Cornish and Fisher.
-    """
-    free = blocks - 1
-    t = Z + (Z**3 + Z) / (4 * free) + (5 * Z**5 + 16 * Z**3 + 3 * Z) / (96 * free**2)
-    return normal_tails(t * math.sqrt(blocks / free)) / 2
-
-
-def share_draws(good: pl.Series, bad: pl.Series, blocks: pl.Series) -> list[float]:
-    """Attainments of the draws.
+def share_interval_by_blocks(good: pl.Series, bad: pl.Series, blocks: pl.Series) -> Interval | None:
+    """95 % interval of attainment by blocks, which needs no draws; None where fewer than two were judged.
 
     Args:
         good, bad: one Boolean per request, or its votes and 0.
         blocks: block of each request.
     """
-    sums = (
-        pl.DataFrame({"block": blocks, "good": good.cast(pl.Int64), "bad": bad.cast(pl.Int64)})
-        .group_by("block")
-        .agg(pl.all().sum())
-        .sort("block")
-        .drop("block")
-        .filter(pl.col("good") + pl.col("bad") > 0)
-    )
-    drawn = drawn_sums(sums)
-    both = drawn.get_column("good") + drawn.get_column("bad") if drawn.height else pl.Series([], dtype=pl.Int64)
-    return [g / n for g, n in zip(drawn.get_column("good").to_list(), both.to_list(), strict=True) if n]
+    each = pl.DataFrame({"block": blocks, "good": good.cast(pl.Int64), "bad": bad.cast(pl.Int64)})
+    both = pl.col("good") + pl.col("bad")
+    sums = each.group_by("block").agg(pl.col("good").sum(), both.sum().alias("judged")).sort("block")
+    sums = sums.filter(pl.col("judged") > 0)
+    whole, squares = each.select(both.sum().alias("whole"), (both.cast(pl.Int128) ** 2).sum().alias("squares")).row(0)
+    rows = effective(int(whole), int(whole), int(squares))[1]
+    return clustered_share(sums.get_column("good").to_list(), sums.get_column("judged").to_list(), rows)
 
 
 def _mixed(position: pl.Series, seed: int) -> pl.Series:

@@ -75,7 +75,7 @@ def objectives_part(result: AnalysisResult, text: Text) -> Part:
         + (
             " "
             + text.say(
-                "By blocks: the interval where requests of the same ten minutes stand or fall together, as in an incident (bootstrap)."
+                "By blocks: the interval where requests of the same ten minutes stand or fall together, as in an incident."
             )
             if any(o.block_interval is not None and o.target is not None for o in result.objectives)
             else ""

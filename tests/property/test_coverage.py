@@ -10,11 +10,12 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from analysis.aggregates.blocks import interval_of, share_draws
+from analysis.aggregates.blocks import share_interval_by_blocks
 from analysis.aggregates.figures import percentile_figures
 from analysis.aggregates.statistics import (
     Interval,
     clopper_pearson,
+    clustered_share,
     needed_for_quantile,
     quantile_ends,
     quantile_interval,
@@ -102,26 +103,87 @@ def shares_covered(interval: Shares, n: int, truths: np.ndarray) -> list[float]:
     return [float(stats.binom.pmf(np.arange(n + 1), n, p)[(ends[:, 0] <= p) & (p <= ends[:, 1])].sum()) for p in truths]
 
 
-@pytest.mark.parametrize(("n", "low", "high"), [(40, 0.2, 0.9), (100, 0.7, 0.95), (400, 0.9, 0.98)])
-def test_the_interval_of_a_share_holds_it_in_95_of_100_weeks_and_the_exact_one_no_less(
+@pytest.mark.parametrize(
+    ("n", "low", "high"), [(40, 0.2, 0.9), (100, 0.7, 0.95), (400, 0.9, 0.98), (1000, 0.95, 0.99), (5000, 0.9, 0.999)]
+)
+def test_wilsons_interval_holds_the_share_in_95_of_100_weeks_in_the_mean_over_shares(
     n: int, low: float, high: float
 ) -> None:
-    """Counts are whole, so the coverage swings from share to share: Wilson's is right over a range of them."""
-    truths = np.linspace(low, high, 60)
-    assert np.mean(shares_covered(wilson, n, truths)) == pytest.approx(0.95, abs=0.01)
-    assert min(shares_covered(clopper_pearson, n, truths)) >= 0.95 - 1e-9
+    """Counts are whole, so its coverage swings from share to share, down to 92 %: it is right over a range of them."""
+    found = shares_covered(wilson, n, np.linspace(low, high, 60))
+    assert np.mean(found) == pytest.approx(0.95, abs=0.01)
+    assert min(found) >= 0.90
 
 
-@pytest.mark.parametrize(("blocks", "spread", "off"), [(20, 0.0, 0.01), (48, 4.0, 0.015)])
-def test_the_interval_by_blocks_holds_the_attainment_in_95_of_100_weeks(blocks: int, spread: float, off: float) -> None:
-    """Whether rows are independent, or stand and fall with their ten minutes (few bad blocks are skewed: nearly)."""
-    rng, size = np.random.default_rng(11), 50
-    owner = pl.Series(np.repeat(np.arange(blocks), size))
+@pytest.mark.parametrize(
+    ("n", "low", "high"), [(40, 0.2, 0.9), (100, 0.7, 0.95), (400, 0.9, 0.98), (1000, 0.99, 0.9999)]
+)
+def test_the_exact_interval_holds_every_share_in_at_least_95_of_100_weeks(n: int, low: float, high: float) -> None:
+    assert min(shares_covered(clopper_pearson, n, np.linspace(low, high, 60))) >= 0.95 - 1e-9
+
+
+# Blocks, requests in each (of a Poisson stream where below 0), share of good ones, and how the blocks differ: of each
+# week about five incidents or more are seen, for of those that happened not to come no interval of its rows can tell.
+INDEPENDENT = [
+    *((20, 10, 0.7), (20, -50, 0.9), (20, 10, 0.95), (48, 10, 0.9), (48, -50, 0.95)),
+    *((48, -50, 0.99), (144, 10, 0.95), (144, -50, 0.7), (144, -50, 0.99), (1008, 10, 0.99)),
+]
+CLUSTERED = [
+    *((20, 10, 0.7, 0.1), (20, -50, 0.7, 0.3), (20, -50, 0.9, 0.02), (20, -50, 0.9, 0.1), (20, 10, 0.95, 0.02)),
+    *((48, 10, 0.9, 0.3), (48, 10, 0.95, 0.1), (48, -50, 0.95, 0.1), (48, -50, 0.99, 0.02), (144, 10, 0.9, 0.1)),
+    *((144, 10, 0.95, 0.3), (144, -50, 0.99, 0.1), (432, -50, 0.99, 0.1), (1008, 10, 0.99, 0.3)),
+]
+INCIDENTS = [  # the last is the share of blocks in which half of the requests fail
+    *((48, 10, 0.9, 0.1), (48, -50, 0.9, 0.1), (48, -50, 0.7, 0.2), (144, 10, 0.9, 0.05)),
+    *(
+        (144, -50, 0.9, 0.05),
+        (144, -50, 0.95, 0.05),
+        (144, 10, 0.95, 0.1),
+        (432, -50, 0.95, 0.05),
+        (1008, 10, 0.97, 0.01),
+    ),
+]
+
+
+def weeks_of_blocks(kind: str, blocks: int, size: int, share: float, apart: float) -> tuple[np.ndarray, np.ndarray]:
+    """Good and judged requests of 2,000 weeks by block."""
+    rng = np.random.default_rng(11)
+    whole = (DRAWS, blocks)
+    judged = np.full(whole, size) if size > 0 else np.maximum(1, rng.poisson(-size, whole))
+    chance = np.full(whole, share)
+    if kind == "clustered":  # correlation of two requests of a block
+        rest = 1 / apart - 1
+        chance = rng.beta(share * rest, (1 - share) * rest, whole)
+    if kind == "incidents":
+        chance = np.where(rng.random(whole) < apart, 0.5, (share - 0.5 * apart) / (1 - apart))
+    return rng.binomial(judged, chance), judged
+
+
+def held_by_blocks(kind: str, blocks: int, size: int, share: float, apart: float = 0.0) -> float:
     inside = 0
-    for _ in range(DRAWS):
-        chance = rng.beta(0.9 * spread, 0.1 * spread, blocks) if spread else np.full(blocks, 0.9)
-        good = pl.Series((np.arange(size)[None, :] < rng.binomial(size, chance)[:, None]).ravel())
-        interval = interval_of(share_draws(good, ~good, owner), blocks)
+    for good, judged in zip(*weeks_of_blocks(kind, blocks, size, share, apart), strict=True):
+        interval = clustered_share(good.tolist(), judged.tolist(), float(judged.sum()))
         assert interval is not None
-        inside += interval[0] <= 0.9 <= interval[1]
-    assert inside / DRAWS == pytest.approx(0.95, abs=off)
+        inside += interval[0] <= share <= interval[1]
+    return inside / DRAWS
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"), [("independent", INDEPENDENT), ("clustered", CLUSTERED), ("incidents", INCIDENTS)]
+)
+def test_the_interval_by_blocks_holds_the_attainment_in_95_of_100_weeks(
+    kind: str, settings: list[tuple[int, int, float]]
+) -> None:
+    """Whether rows are independent, or stand and fall with their ten minutes, by degrees or in incidents."""
+    found = {setting: held_by_blocks(kind, *setting) for setting in settings}
+    assert np.mean(list(found.values())) == pytest.approx(0.95, abs=0.01), found
+    assert min(found.values()) >= 0.935, found
+
+
+def test_rows_and_blocks_make_the_same_interval() -> None:
+    good, judged = (sums[0] for sums in weeks_of_blocks("clustered", 48, 20, 0.9, 0.1))
+    owner = pl.Series(np.repeat(np.arange(48), judged))
+    kept = pl.Series(np.concatenate([np.arange(n) < k for n, k in zip(judged, good, strict=True)]))
+    order = np.random.default_rng(2).permutation(kept.len())
+    rows, whole = kept[order], clustered_share(good.tolist(), judged.tolist(), float(judged.sum()))
+    assert share_interval_by_blocks(rows, ~rows, owner[order]) == whole

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from analysis.aggregates.blocks import block_column, drawn_quantiles, drawn_sums, interval_of, share_draws
+from analysis.aggregates.blocks import block_column, drawn_quantiles, drawn_sums, interval_of, share_interval_by_blocks
 from analysis.aggregates.statistics import quantile, wilson
 from analysis.aggregates.weighted import Sorted
 from tests.support.builders import frame, request
@@ -36,7 +36,7 @@ def test_the_same_rows_give_the_same_draws_and_another_seed_others() -> None:
 
 def test_the_spread_of_independent_rows_is_that_of_wilson() -> None:
     good = pl.Series(np.random.default_rng(2).random(20_000) < 0.95)
-    interval = interval_of(share_draws(good, ~good, pl.Series([i // 20 for i in range(20_000)])))
+    interval = share_interval_by_blocks(good, ~good, pl.Series([i // 20 for i in range(20_000)]))
     expected = wilson(int(good.sum()), 20_000)
     assert interval == pytest.approx(expected, abs=0.0006)
 
@@ -44,7 +44,7 @@ def test_the_spread_of_independent_rows_is_that_of_wilson() -> None:
 def test_rows_that_fail_together_widen_the_interval() -> None:
     blocks = pl.Series([i // 100 for i in range(10_000)])
     bad = blocks.is_in([3, 40, 41, 77, 90])
-    interval = interval_of(share_draws(~bad, bad, blocks))
+    interval = share_interval_by_blocks(~bad, bad, blocks)
     plain = wilson(9500, 10_000)
     assert interval is not None
     assert plain is not None
@@ -57,7 +57,7 @@ def test_the_interval_of_a_share_agrees_with_scipy() -> None:
     kept = draws.binomial(sizes, draws.beta(30, 2, 200))
     blocks = pl.Series(np.repeat(np.arange(200), sizes))
     good = pl.Series(np.concatenate([np.arange(size) < k for size, k in zip(sizes, kept, strict=True)]))
-    ours = interval_of(share_draws(good, ~good, blocks))
+    ours = share_interval_by_blocks(good, ~good, blocks)
     theirs = stats.bootstrap(
         (kept, sizes), lambda k, n, axis=-1: k.sum(axis=axis) / n.sum(axis=axis), paired=True, method="percentile",
         n_resamples=4000, rng=np.random.default_rng(1),
@@ -81,18 +81,24 @@ def test_drawn_quantiles_spread_like_a_bootstrap_of_the_values() -> None:
     assert ours == pytest.approx((theirs.low, theirs.high), abs=0.04)
 
 
-def test_intervals_of_shares_that_cluster_hold_the_truth() -> None:
-    """300 weeks of 200 blocks, each block with a share of its own; plain intervals would hold it far less often."""
-    draws = np.random.default_rng(12)
-    held, plain = 0, 0
-    for _ in range(300):
-        kept = draws.binomial(20, draws.beta(19, 1, 200))
-        good = pl.Series(np.concatenate([np.arange(20) < k for k in kept]))
-        interval = interval_of(share_draws(good, ~good, pl.Series([i // 20 for i in range(4000)])))
-        simple = wilson(int(good.sum()), 4000)
-        assert interval is not None
-        assert simple is not None
-        held += interval[0] <= 0.95 <= interval[1]
-        plain += simple[0] <= 0.95 <= simple[1]
-    assert 0.92 <= held / 300 <= 0.98
-    assert plain < held
+def test_blocks_that_are_all_good_or_too_few_have_the_interval_of_their_rows() -> None:
+    blocks = pl.Series([i // 10 for i in range(200)])
+    good = pl.Series([True] * 200)
+    found = share_interval_by_blocks(good, ~good, blocks)
+    assert found is not None
+    assert found[1] == 1.0
+    assert found[0] == pytest.approx(wilson(200, 200, 2.093024)[0])  # type: ignore[index]  # t of 19
+    assert share_interval_by_blocks(good, ~good, pl.Series([0] * 200)) is None
+    assert share_interval_by_blocks(good[:0], good[:0], blocks[:0]) is None
+
+
+def test_votes_of_one_size_change_nothing_and_of_several_leave_fewer_rows() -> None:
+    draws = np.random.default_rng(5)
+    good, blocks = pl.Series(draws.random(600) < 0.9), pl.Series([i // 20 for i in range(600)])
+    kept, plain = good.cast(pl.Int64), share_interval_by_blocks(good, ~good, blocks)
+    assert share_interval_by_blocks(kept * 20, (1 - kept) * 20, blocks) == pytest.approx(plain)
+    votes = pl.Series(draws.choice([1, 20], 600))
+    mixed = share_interval_by_blocks(kept * votes, (1 - kept) * votes, blocks)
+    assert plain is not None
+    assert mixed is not None
+    assert mixed[1] - mixed[0] > 1.2 * (plain[1] - plain[0])
