@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ingest.assemble import assemble, forget_spans, note_traces
 from ingest.errors import StateError
+from ingest.store import span_marks
 from ingest.store.database import Store
 from ingest.store.removal import delete_rows
 from ingest.store.repeats import pass_on
@@ -29,6 +30,7 @@ def forget(store: Store, upload_id: str) -> dict[str, int]:
             )
         n_traces = note_traces(cursor, upload_id)
         pass_on(store, cursor, upload_id)
+        span_marks.recount(cursor, upload_id)
         spans = forget_spans(cursor, upload_id)
         if n_traces:
             assemble(cursor)

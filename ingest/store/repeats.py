@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from ingest.store import shadows
+from ingest.store import shadows, tellings
 from ingest.store.database import Store
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def pass_on(store: Store, cursor: DuckDBPyConnection, upload_id: str) -> int:
     twin = _twin(cursor, upload_id)
     if twin is not None:
         return _pass_everything(store, cursor, upload_id, twin)
-    heirs: Counter[str] = Counter()
+    heirs: Counter[str] = Counter(tellings.pass_on(cursor, upload_id))
     for table in KEYS:
         heirs.update(_pass_rows(cursor, table, upload_id))
     shadows.pass_on(cursor, upload_id)
@@ -96,6 +96,7 @@ def _pass_everything(store: Store, cursor: DuckDBPyConnection, upload_id: str, h
             f"DELETE FROM repeats WHERE upload_id = $1 AND told = $2 AND row_key IN (SELECT {key} FROM {table} WHERE upload_id = $1)",
             [heir, table],
         )
+    tellings.judge_again(cursor, heir)
     if before:
         _tell(store, cursor, heir, before, upload_id)
     return before

@@ -17,6 +17,7 @@ import polars as pl
 
 from ingest.schema_rolled import ROLLED
 from ingest.selection import to_datetime, to_ns, zone_of
+from ingest.store import shadows, tellings
 from ingest.store.database import Store
 from ingest.store.repeats import KEYS
 
@@ -159,7 +160,9 @@ def replace_rows(
     )
     gone = (
         f"(told = 'requests' AND row_key IN (SELECT {KEYS['requests']} FROM gone_requests)) "
-        f"OR (told = 'spans' AND row_key IN (SELECT {KEYS['spans']} FROM gone_spans))"
+        f"OR (told = 'spans' AND row_key IN (SELECT {KEYS['spans']} FROM gone_spans)) "
+        f"OR (told = '{shadows.ROWS}' AND {shadows.KEY} IN (SELECT {KEYS['requests']} FROM gone_requests)) "
+        f"OR (told = '{tellings.TELLINGS}' AND {tellings.TOLD_KEY} IN (SELECT {KEYS['spans']} FROM gone_spans))"
     )
     _delete(cursor, "repeats", gone)
     day = rolled["rolled_days"].with_columns(

@@ -11,23 +11,42 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ingest.schema import REQUESTS, SQL_TYPES
+from ingest.schema import REQUESTS, SQL_TYPES, Column
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 ROWS = "rows"  # of column `told` of repeats: the row itself, behind its key
 LISTS = ("texts", "ints")  # kinds of columns that hold lists
-_END = "chr(31)"  # between key and row
-_KINDS = {column.name: column.kind for column in REQUESTS}
-KEY = f"split_part(row_key, {_END}, 1)"
+END = "chr(31)"  # between key and row
+_KINDS = {column.name: column for column in REQUESTS}
+
+
+def told_key(text: str) -> str:
+    """SQL of the key in front of a kept row."""
+    return f"split_part({text}, {END}, 1)"
+
+
+KEY = told_key("row_key")
+
+
+def as_text(key: str, columns: Sequence[Column], alias: str = "") -> str:
+    """SQL of key and row as one text."""
+    places = {column.name: f'{alias}."{column.name}"' if alias else f'"{column.name}"' for column in columns}
+    told = {c.name: f"to_json({places[c.name]})" if c.kind in LISTS else places[c.name] for c in columns}
+    values = ", ".join(f'"{name}" := CAST({value} AS VARCHAR)' for name, value in told.items())
+    return f"{key} || {END} || CAST(to_json(struct_pack({values})) AS VARCHAR)"
+
+
+def from_text(column: Column) -> str:
+    """SQL of a column out of a row as text, which stands under `told`."""
+    value = f"json_extract_string(told, '$.\"{column.name}\"')"
+    value = f"CAST({value} AS JSON)" if column.kind in LISTS else value
+    return f'CAST({value} AS {SQL_TYPES[column.kind]}) AS "{column.name}"'
 
 
 def _as_text(names: Sequence[str]) -> str:
-    """SQL of key and row as one text."""
-    told = {name: f'to_json("{name}")' if _KINDS[name] in LISTS else f'"{name}"' for name in names}
-    values = ", ".join(f'"{name}" := CAST({value} AS VARCHAR)' for name, value in told.items())
-    return f"request_key || {_END} || CAST(to_json(struct_pack({values})) AS VARCHAR)"
+    return as_text("request_key", [_KINDS[name] for name in names])
 
 
 def keep(cursor: DuckDBPyConnection, upload_id: str, rows: str, names: Sequence[str]) -> None:
@@ -72,9 +91,7 @@ def bring_back(cursor: DuckDBPyConnection) -> None:
 def _from_text(name: str) -> str:
     if name == "upload_id":
         return "upload_id"  # it may have passed to another upload
-    value = f"json_extract_string(told, '$.\"{name}\"')"
-    value = f"CAST({value} AS JSON)" if _KINDS[name] in LISTS else value
-    return f'CAST({value} AS {SQL_TYPES[_KINDS[name]]}) AS "{name}"'
+    return from_text(_KINDS[name])
 
 
 def pass_on(cursor: DuckDBPyConnection, upload_id: str) -> None:

@@ -3,8 +3,8 @@
 Input: new spans of one upload, in the store's table or in a stage. Output: one row per trace id and span id.
 The telling with an end wins, then the one with more attributes, then the later one; an equal telling changes nothing.
 
-A trace of which one span was told again and another was not has its repeated spans marked; a file that is merely fed
-twice marks nothing.
+Repeats of a trace of which not all was told again are marked (span_marks); a telling that loses against one of another
+upload is kept aside (tellings).
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from dataclasses import dataclass
 
 import duckdb
 
-from ingest.store import temporary
+from ingest.store import span_marks, tellings, temporary
 from ingest.store.repeats import remember
-from ingest.store.span_columns import MARKS
 
 BETTER = "CASE WHEN ended_ns IS NULL THEN 0 ELSE 1 END DESC, n_attributes DESC"
 RANGE_SPANS = 2_000_000  # spans settled at once: their keys take some 0.3 GB
-TEMPORARY = frozenset({"span_told", "span_verdict", "span_standing", "span_marked"})
+TEMPORARY = frozenset({"span_told", "span_verdict", "span_standing", *tellings.TEMPORARY, *span_marks.TEMPORARY})
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,8 @@ def _settle(cursor: duckdb.DuckDBPyConnection, table: str, upload_id: str, fresh
         [upload_id],
     )
     cursor.execute("""CREATE OR REPLACE TEMP TABLE span_verdict AS
-        SELECT told.*, standing.row AS standing_row, standing.upload_id AS standing_upload, standing.row IS NOT NULL AND rank = 1
+        SELECT told.*, standing.row AS standing_row, standing.upload_id AS standing_upload, standing.content_key AS standing_content,
+            standing.row IS NOT NULL AND rank = 1
             AND told.content_key <> standing.content_key
             AND (told.ended_ns IS NOT NULL, told.n_attributes) >= (standing.ended_ns IS NOT NULL, standing.n_attributes) AS wins
         FROM span_told AS told LEFT JOIN span_standing AS standing USING (trace_id, span_id)""")
@@ -89,7 +89,9 @@ def _settle(cursor: duckdb.DuckDBPyConnection, table: str, upload_id: str, fresh
         count(*) FILTER (rank = 1 AND (wins OR (is_conflict AND standing_row IS NULL))) FROM span_verdict""").fetchone()
         or (0, 0)
     )
-    _mark(cursor, table, upload_id)
+    span_marks.mark(cursor, table, upload_id)
+    if others:
+        tellings.keep(cursor, table, upload_id)
     cursor.execute(
         f"DELETE FROM {table} WHERE rowid IN (SELECT row FROM span_verdict WHERE rank > 1 OR (standing_row IS NOT NULL AND NOT wins))"
     )
@@ -119,25 +121,6 @@ def _find_standing(cursor: duckdb.DuckDBPyConnection, table: str, upload_id: str
             AND (SELECT max(started_ns) FROM {table} WHERE upload_id = $1) {mine}""",
         [upload_id],
     )
-
-
-def _mark(cursor: duckdb.DuckDBPyConnection, table: str, upload_id: str) -> None:
-    """Marks repeated spans of traces in which other new spans were told less often."""
-    cursor.execute(
-        f"""CREATE OR REPLACE TEMP TABLE span_marked AS
-        WITH tellings AS (SELECT fresh.trace_id, fresh.span_id, count(*) + max(CASE WHEN verdict.standing_row IS NULL THEN 0 ELSE 1 END) AS n,
-                max(verdict.standing_row) AS standing_row
-            FROM {table} AS fresh LEFT JOIN span_verdict AS verdict ON verdict.row = fresh.rowid
-            WHERE fresh.upload_id = $1 AND fresh.trace_id IN (SELECT trace_id FROM span_verdict) GROUP BY 1, 2),
-        uneven AS (SELECT trace_id FROM tellings GROUP BY 1 HAVING min(n) <> max(n) AND count(*) FILTER (standing_row IS NULL) > 0)
-        SELECT trace_id, span_id FROM tellings WHERE n > 1 AND trace_id IN (SELECT trace_id FROM uneven)""",
-        [upload_id],
-    )
-    if _count(cursor, "SELECT count(*) FROM span_marked WHERE $1 IS NOT NULL", upload_id):
-        for where in {table, "spans"}:
-            cursor.execute(
-                f"UPDATE {where} SET marks = marks | {MARKS['duplicate_span_ignored']} WHERE (trace_id, span_id) IN (SELECT trace_id, span_id FROM span_marked)"
-            )
 
 
 def _count(cursor: duckdb.DuckDBPyConnection, sql: str, upload_id: str) -> int:

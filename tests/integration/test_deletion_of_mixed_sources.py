@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.errors import UnreadableInput
@@ -27,6 +27,18 @@ def spans(*names: str, output: int = 7) -> bytes:
     told = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.usage.output_tokens": output}
     lines = [request([span(f"chat {name}", trace=name, span_id=name, kind=3, attributes=told)]) for name in names]
     return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+
+def steps(trace: str, *names: str, output: int = 7, more: str = "") -> bytes:
+    """Spans of one trace: an agent with calls below it, told with other figures and more attributes by others."""
+    told = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.usage.output_tokens": output}
+    told |= {"x.more": more} if more else {}
+    root = span("agent", 0, 9, trace=trace, span_id="root")
+    calls = [
+        span(f"chat {name}", n, n + 1, trace=trace, span_id=name, parent="root", kind=3, attributes=told)
+        for n, name in enumerate(names)
+    ]
+    return json.dumps(request([root, *calls])).encode() + b"\n"
 
 
 def table(*names: str, tokens: int = 90) -> bytes:
@@ -63,6 +75,9 @@ SOURCES: dict[str, bytes] = {
     "u4": table(*NAMES[2:], tokens=91),
     "u5": flat(*NAMES[:2]),
     "u6": flat(*NAMES[1:]),
+    "u7": steps("whole", "a", "b"),
+    "u8": steps("whole", "a", output=8) + steps("more", "a"),
+    "u9": steps("whole", "a", "b", "c", output=9, more="x"),
 }
 
 
@@ -96,16 +111,39 @@ def test_of_a_request_told_twice_each_side_can_go(order: tuple[str, str], gone: 
         assert [store.read(name).height for name in ("requests", "spans", "repeats", "uploads")] == [0] * 4
 
 
-@pytest.mark.timeout(900)
-@settings(max_examples=3, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    first=st.permutations(list(SOURCES)),
-    gone=st.sets(st.sampled_from(list(SOURCES)), min_size=1),
+CHANGES = given(
+    first=st.lists(st.sampled_from(list(SOURCES)), min_size=2, max_size=5, unique=True).flatmap(
+        lambda loaded: st.tuples(st.just(loaded), st.sets(st.sampled_from(loaded), min_size=1))
+    ),
     again=st.booleans(),
 )
+
+
+@pytest.mark.timeout(900)
+@settings(max_examples=10, deadline=None, derandomize=True)
+@CHANGES
 def test_deleting_and_loading_again_gives_the_store_of_a_fresh_load(
-    first: list[str], gone: set[str], again: bool
+    first: tuple[list[str], set[str]], again: bool
 ) -> None:
+    change(*first, again=again)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(7200)
+@settings(max_examples=100, deadline=None, derandomize=True)
+@CHANGES
+def test_a_hundred_deletions_give_the_store_of_a_fresh_load(first: tuple[list[str], set[str]], again: bool) -> None:
+    change(*first, again=again)
+
+
+@pytest.mark.parametrize("order", [("u7", "u9", "u8"), ("u8", "u7", "u9")])
+@pytest.mark.parametrize("number", range(3))
+def test_of_spans_told_differently_each_telling_can_go(order: tuple[str, ...], number: int) -> None:
+    change(list(order), {order[number]}, again=False)
+
+
+def change(first: list[str], gone: set[str], *, again: bool) -> None:
+    """Loads, deletes, perhaps loads again, and compares with a store that never had what is gone."""
     with (
         tempfile.TemporaryDirectory() as folder,
         Store.open(settings=StoreSettings(threads=1)) as store,
