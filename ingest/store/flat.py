@@ -111,7 +111,7 @@ class _Load:
             told = f"SELECT {key} AS k FROM ({select}) WHERE reason IS NULL"
             stands = f"SELECT NULL, k FROM ({told}) WHERE k IN (SELECT {key} FROM {table} WHERE upload_id <> ?)"
             remember(self.cursor, table, mine, stands, [mine])
-            if table == "requests" and plan.key == "trace":
+            if table == "requests":
                 shadows.keep(self.cursor, mine, f"SELECT * FROM ({select}) WHERE reason IS NULL", columns)
         return accepted, duplicate, rejected
 

@@ -57,6 +57,7 @@ def pass_on(store: Store, cursor: DuckDBPyConnection, upload_id: str) -> int:
     heirs: Counter[str] = Counter(tellings.pass_on(cursor, upload_id))
     for table in KEYS:
         heirs.update(_pass_rows(cursor, table, upload_id))
+    shadows.put_back(cursor)
     shadows.pass_on(cursor, upload_id)
     for heir, n_rows in heirs.items():
         _tell(store, cursor, heir, n_rows, upload_id)

@@ -1,4 +1,4 @@
-"""Rows of tables whose request is told by spans too: kept beside while spans stand, in their place when those go.
+"""Rows of tables whose request is told by spans too, or otherwise by another table: kept beside while those stand.
 
 Input: rows of requests with a trace id for key that come from a table (they have no root span), and pending traces.
 Output: rows of table repeats with `told` = ROWS, the whole row as text; rows of requests again where no span is left.
@@ -50,16 +50,44 @@ def _as_text(names: Sequence[str]) -> str:
 
 
 def keep(cursor: DuckDBPyConnection, upload_id: str, rows: str, names: Sequence[str]) -> None:
-    """Keeps the rows of a table whose requests stand already, made from spans.
+    """Keeps the rows of a table whose requests stand already, made from spans or told otherwise by another upload.
 
     Args:
         rows: SELECT of sound rows of requests, of which `names` are columns.
     """
+    told = sorted({*names} - {"upload_id"})
+    others = [f'standing."{name}"' for name in _KINDS if name not in names]
+    new, old = (", ".join(f'{side}."{name}"' for name in told) for side in ("new", "standing"))
+    has_more = " OR ".join(f"{name} IS NOT NULL" for name in others) or "false"
     cursor.execute(
-        f"INSERT INTO repeats (upload_id, told, row_key) SELECT ?, '{ROWS}', {_as_text(names)} FROM ({rows}) "
-        "WHERE request_key IN (SELECT request_key FROM requests WHERE root IS NOT NULL)",
+        f"""INSERT INTO repeats (upload_id, told, row_key)
+        SELECT $1, '{ROWS}', {as_text("new.request_key", [_KINDS[name] for name in names], "new")}
+        FROM ({rows}) AS new JOIN requests AS standing ON standing.request_key = new.request_key AND standing.upload_id <> $1
+        WHERE standing.root IS NOT NULL OR hash({new}) <> hash({old}) OR {has_more}
+            OR new.request_key IN (SELECT {KEY} FROM repeats WHERE told = '{ROWS}')
+        QUALIFY row_number() OVER (PARTITION BY new.request_key ORDER BY hash({new})) = 1""",
         [upload_id],
     ).fetchall()
+
+
+def put_back(cursor: DuckDBPyConnection) -> None:
+    """Rows as the uploads told them that own them now."""
+    owned = (
+        f"FROM repeats JOIN requests ON told = '{ROWS}' AND {KEY} = requests.request_key "
+        "AND repeats.upload_id = requests.upload_id AND root IS NULL"
+    )
+    if not cursor.execute(f"SELECT 1 {owned} LIMIT 1").fetchall():
+        return
+    values = ", ".join(_from_text(name) for name in _KINDS)
+    cursor.execute(
+        f"CREATE OR REPLACE TEMP TABLE brought_back AS SELECT repeats.upload_id, {KEY} AS told_key, "
+        f"substr(row_key, length({KEY}) + 2) AS told, repeats.rowid AS place {owned}"
+    ).fetchall()
+    for table in ("requests", "calls"):
+        cursor.execute(f"DELETE FROM {table} WHERE request_key IN (SELECT told_key FROM brought_back)").fetchall()
+    cursor.execute(f"INSERT INTO requests BY NAME SELECT {values} FROM brought_back").fetchall()
+    cursor.execute("DELETE FROM repeats WHERE rowid IN (SELECT place FROM brought_back)").fetchall()
+    cursor.execute("DROP TABLE brought_back").fetchall()
 
 
 def keep_standing(cursor: DuckDBPyConnection) -> None:
@@ -95,11 +123,13 @@ def _from_text(name: str) -> str:
 
 
 def pass_on(cursor: DuckDBPyConnection, upload_id: str) -> None:
-    """Kept rows of an upload that another one told too belong to that one from now on."""
+    """Kept rows of an upload belong from now on to another one that told the same, if it has kept none of its own."""
     cursor.execute(
         f"""UPDATE repeats SET upload_id = heir FROM (
             SELECT row_key AS k, arg_min(upload_id, (received_ns, upload_id)) AS heir FROM repeats JOIN uploads USING (upload_id)
-            WHERE told = 'requests' AND upload_id <> $1 GROUP BY row_key) AS told_too
+            WHERE told = 'requests' AND upload_id <> $1
+                AND (row_key, upload_id) NOT IN (SELECT {KEY}, upload_id FROM repeats WHERE told = '{ROWS}')
+            GROUP BY row_key) AS told_too
         WHERE upload_id = $1 AND told = '{ROWS}' AND {KEY} = k""",
         [upload_id],
     ).fetchall()

@@ -144,3 +144,24 @@ def test_a_span_told_more_fully_stays_with_the_file_that_told_it_first(tmp_path:
         load(second, store, PLAIN, upload_id="u-2")
         forget(store, "u-2")
         assert owners(store) == {"u-1": 1}
+
+
+def test_of_rows_told_differently_the_oldest_of_the_others_stands(tmp_path: Path) -> None:
+    contents = {"v": row(1) + row(2), "w": row(1, e2e_ms=2000.0) + row(2), "x": row(1) + b"\n" + row(2)}
+    paths = dict(zip(contents, write(tmp_path, {f"{n}.jsonl": c for n, c in contents.items()}), strict=True))
+    with Store.open() as store:
+        for name, path in paths.items():
+            load(path, store, PLAIN, upload_id=name)
+
+        def told() -> list[tuple[str, int]]:
+            frame = store.read("requests", order="request_key")
+            return [*zip(frame["upload_id"], frame["e2e_ns"], strict=True)]
+
+        assert told() == [("v", 1_000_000_000), ("v", 1_000_000_000)]
+        assert store.read("repeats", "told = 'rows'").height == 2  # row 1 of w and of x, which came after a conflict
+        forget(store, "v")
+        assert told() == [("w", 2_000_000_000), ("w", 1_000_000_000)]
+        forget(store, "w")
+        assert told() == [("x", 1_000_000_000), ("x", 1_000_000_000)]
+        forget(store, "x")
+        assert [store.read(table).height for table in ("requests", "repeats", "uploads")] == [0] * 3
