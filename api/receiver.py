@@ -18,7 +18,7 @@ import structlog
 from api.spool import Spool, records
 from api.telemetry import Telemetry
 from ingest.receipts import LoadOptions
-from ingest.receive import Checked, Kind, check, receive
+from ingest.receive import Checked, Kind, check, receive, set_aside
 from ingest.store.database import Store
 
 KINDS: dict[bytes, Kind] = {b"j": "json", b"p": "protobuf"}
@@ -112,5 +112,15 @@ class Receiver:
                 aside.mkdir(exist_ok=True)
                 file = aside / f"{segment.stem}-{number}.{KINDS[mark]}"
                 file.write_bytes(body)
-                self._log.error("body set aside", file=str(file), error=f"{type(error).__name__}: {error}")
+                why = f"{type(error).__name__}: {error}"
+                self._log.error("body set aside", file=str(file), error=why)
+                self._tell(KINDS[mark], body, file, why)
         return stored
+
+    def _tell(self, kind: Kind, body: bytes, file: Path, why: str) -> None:
+        """The upload of the hour says so too, unless the store takes nothing at all."""
+        try:
+            told = f"{SET_ASIDE}/{file.name}"
+            set_aside(kind, body, self._store, file=told, why=why, now_ns=time.time_ns())
+        except Exception:
+            self._log.exception("the upload does not tell of the body that was set aside", file=str(file))

@@ -134,5 +134,6 @@ REJECT_REASONS: dict[str, str] = {
     "bad_value": "a value has the wrong type and the row cannot be used without it",
     "negative_duration": "a duration is negative",
     "negative_tokens": "a token count is negative",
+    "set_aside": "the received body could not be stored; it lies beside the spool of the server, and nothing of it is counted",
     "missing_value": "a value that the row cannot do without is missing",
 }

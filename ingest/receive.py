@@ -11,14 +11,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
 import msgspec
 
 from ingest.assemble import SpanCounts, SpanOptions, assemble, load_spans
+from ingest.errors import Reject
 from ingest.formats.contract import Source
+from ingest.formats.heads import head_of
 from ingest.formats.otlp_messages import check_json, check_protobuf
+from ingest.formats.visible import without_credentials
 from ingest.messages import stage_messages
 from ingest.receipts import LoadOptions
 from ingest.schema import NS_PER_S
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["json", "protobuf"]
 HOUR_NS = 3600 * NS_PER_S
+MOST_NOTES = 20  # of an hour; those of a batch repeat those of another
 FORMATS: dict[Kind, str] = {"json": "otlp_json", "protobuf": "otlp_protobuf"}
 
 
@@ -67,7 +72,7 @@ def receive(bodies: Iterable[tuple[Kind, bytes]], store: Store, options: LoadOpt
     for kind, body in bodies:
         size += len(body)
         (lines if kind == "json" else messages).append(body)
-    upload_id = f"otlp-{to_datetime(now_ns).astimezone(UTC):%Y%m%dT%H}"
+    upload_id = _upload_of(now_ns)
     with store.writing() as cursor:
         told = [*_store_lines(lines, store, cursor, upload_id, options)]
         told += _store_messages(messages, cursor, upload_id, options)
@@ -75,6 +80,26 @@ def receive(bodies: Iterable[tuple[Kind, bytes]], store: Store, options: LoadOpt
         counts = _sum(told)
         _note(store, cursor, counts, upload_id=upload_id, size=size, now_ns=now_ns)
     return counts
+
+
+def set_aside(kind: Kind, body: bytes, store: Store, *, file: str, why: str, now_ns: int) -> None:
+    """Tells in the upload of the hour that an acknowledged body could not be stored, as one rejected row.
+
+    Args:
+        file: name under which the body lies.
+        why: the error that it met.
+    """
+    spans = check(kind, body).spans
+    says = f"{spans} {'span' if spans == 1 else 'spans'} in {file}: {why}"
+    refused = Reject(None, None, "set_aside", head_of(body) if kind == "json" else "", without_credentials(says))
+    note = f"received bodies that could not be stored lie in {Path(file).parent}; look at them with tailwise doctor"
+    counts = SpanCounts(read=1, rejected=1, rejects=(refused,), notes=(note,))
+    with store.writing() as cursor:
+        _note(store, cursor, counts, upload_id=_upload_of(now_ns), size=len(body), now_ns=now_ns)
+
+
+def _upload_of(now_ns: int) -> str:
+    return f"otlp-{to_datetime(now_ns).astimezone(UTC):%Y%m%dT%H}"
 
 
 def _span_options(options: LoadOptions, kind: Kind) -> SpanOptions:
@@ -130,6 +155,7 @@ def _note(
     receipt: dict[str, Any] = json.loads(before.get("receipt") or "{}")
     reasons = Counter(receipt.get("reasons", {})) + Counter(reject.reason for reject in counts.rejects)
     names = Counter(receipt.get("not_understood", {})) + Counter(dict(counts.not_understood))
+    notes = list(dict.fromkeys((*receipt.get("notes", []), *counts.notes)))
     totals = {
         f"n_{key}": (before.get(f"n_{key}") or 0) + getattr(counts, key)
         for key in ("read", "accepted", "duplicate", "rejected")
@@ -142,7 +168,7 @@ def _note(
         "size_bytes": (before.get("size_bytes") or 0) + size,
         "received_ns": before.get("received_ns") or now_ns,
         "finished_ns": now_ns,
-        "receipt": json.dumps({"reasons": dict(reasons), "not_understood": dict(names), "notes": list(counts.notes)}),
+        "receipt": json.dumps({"reasons": dict(reasons), "not_understood": dict(names), "notes": notes[:MOST_NOTES]}),
     }
     store.put_upload(row | totals, cursor)
     if counts.rejects:

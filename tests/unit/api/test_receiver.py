@@ -13,9 +13,10 @@ from api import receiver as module
 from api.receiver import Receiver
 from api.spool import Spool
 from api.telemetry import Telemetry
+from api.uploads import upload_view
 from ingest.assemble import SpanCounts
 from ingest.receipts import LoadOptions
-from ingest.receive import Kind, receive
+from ingest.receive import Kind, receive, set_aside
 from ingest.store import lists
 from ingest.store.database import Store
 
@@ -74,3 +75,21 @@ def test_a_body_that_breaks_the_batch_is_set_aside_and_its_neighbors_are_stored(
     assert lists.counts(store)["requests"] == 2
     assert [path.read_bytes() for path in aside] == [body(2)]
     assert list((tmp_path / "spool").glob("*.segment")) == []
+    (upload,) = store.uploads().to_dicts()
+    assert [upload[f"n_{name}"] for name in ("read", "accepted", "duplicate", "rejected")] == [3, 2, 0, 1]
+    assert json.loads(upload["receipt"])["reasons"] == {"set_aside": 1}
+    assert json.loads(upload["receipt"])["notes"] == [
+        "received bodies that could not be stored lie in set-aside; look at them with tailwise doctor"
+    ]
+    (reject,) = store.rejects(upload["upload_id"]).to_dicts()
+    assert reject["detail"] == f"1 span in set-aside/{aside[0].name}: ZeroDivisionError: a fault of the store"
+    assert upload_view(upload, None)["reasons"] == {"set_aside": 1}
+
+
+def test_a_later_batch_of_the_hour_keeps_what_was_told_before(store: Store, tmp_path: Path) -> None:
+    at = START + 60_000_000_000
+    set_aside("json", body(1), store, file="set-aside/a.json", why="OSError: no", now_ns=at)
+    receive([("json", body(2))], store, LoadOptions(), at)
+    (upload,) = store.uploads().to_dicts()
+    assert (upload["n_read"], upload["n_rejected"]) == (2, 1)
+    assert len(json.loads(upload["receipt"])["notes"]) == 1
