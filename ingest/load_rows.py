@@ -52,6 +52,7 @@ class RowLoad:
         self.names: Counter[str] = Counter()
         self.notes: dict[str, None] = {}
         self.has_spans = False
+        self.timeless = 0  # accepted rows with neither start nor end
 
     def run(
         self, source: Source, head: Head, now_ns: int, tick: Callable[[], None], cancelled: Callable[[], bool]
@@ -79,6 +80,13 @@ class RowLoad:
             tick()
             if cancelled():
                 raise Cancelled("the load was cancelled; nothing of it is stored")
+        if self.timeless and not any("belong to no week" in note for note in self.notes):
+            are = (
+                "row has no time, so its request belongs"
+                if self.timeless == 1
+                else "rows have no time, so their requests belong"
+            )
+            self.notes[f"{self.timeless:,} {are} to no week"] = None
         self.names.update(self.unread.counts())
         if len(self.names) > MOST_NAMES:
             self.notes[f"{len(self.names) - MOST_NAMES} further names are not understood"] = None
@@ -103,6 +111,8 @@ class RowLoad:
         if not batch:
             return
         requests, calls, rejects = normalizer.rows(batch)
+        timed = requests["started_ns"].count() if "started_ns" in requests.columns else 0
+        self.timeless += requests.height - timed
         self._rejects(rejects)
         added = add_requests(self.store, self.cursor, requests, calls) if requests.height else 0
         self.read += requests.height

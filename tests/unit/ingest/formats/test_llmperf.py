@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from tests.support.loads import load_bytes
 from tests.support.readers import DATA, rejects, requests, told_format
 
 
@@ -68,3 +71,10 @@ def test_a_torn_end_costs_one_row() -> None:
     path = DATA / "llmperf" / "torn.json"
     assert rejects(path) == [("torn_line", 22)]
     assert len(requests(path)) == 2
+
+
+def test_the_receipt_says_that_rows_without_times_belong_to_no_week(tmp_path: Path) -> None:
+    path = DATA / "llmperf" / "m-9b_550_150_individual_responses.json"
+    receipt, found = load_bytes(tmp_path, path.read_bytes(), path.name)
+    assert (receipt.read, found["started_ns"].null_count()) == (3, 3)
+    assert "3 rows have no time, so their requests belong to no week" in receipt.notes
