@@ -14,6 +14,7 @@ from ingest.formats import flat as own_tables
 from ingest.formats.contract import FlatReader, Format, Head, Source, SourceColumn
 from ingest.formats.flat_names import is_content
 from ingest.formats.heads import head_of
+from ingest.formats.visible import shown_name
 from ingest.lines import UNJUDGED, Refused, json_rejects
 from ingest.receipts import LoadOptions
 from ingest.selection import to_iso
@@ -271,7 +272,10 @@ def _not_understood(
     above = {name[:end] for name in used for end, mark in enumerate(name) if mark == "."}
     below = {name: n for name, n in inner.items() if name not in above and name.rpartition(".")[0] in above}
     left = {name: n for name, n in (columns.counts | below).items() if name not in used and not is_content(name)}
-    return dict(sorted(left.items(), key=lambda item: (-item[1], item[0])))
+    shown: dict[str, int] = {}
+    for name, n in left.items():
+        shown[shown_name(name)] = max(n, shown.get(shown_name(name), 0))
+    return dict(sorted(shown.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _notes(head: Head, counts: FlatCounts, meaning: FlatMeaning, reader: FlatReader) -> Iterator[str]:
@@ -293,7 +297,7 @@ def _notes(head: Head, counts: FlatCounts, meaning: FlatMeaning, reader: FlatRea
         )
     for name, unit in counts.relative:
         yield f'"{name}" counts from the start, in {unit}: 0 is read as {to_iso(meaning.origin_ns or 0)}'
-    dropped = [name for name in head.columns if is_content(name) and name not in _used(meaning)]
+    dropped = [shown_name(name) for name in head.columns if is_content(name) and name not in _used(meaning)]
     if dropped:
         yield f"not kept, for it may be content or credentials: {', '.join(dropped)}"
     used = _used(meaning)

@@ -13,6 +13,7 @@ import polars as pl
 
 from ingest.errors import ConfigError, UnknownFormat, UnreadableInput
 from ingest.formats.contract import HEAD_BYTES, Format, Head, Shape, Source
+from ingest.formats.visible import is_header, shown_name
 from ingest.unpack import CR_LINES, Damage
 
 BOM = b"\xef\xbb\xbf"
@@ -329,10 +330,12 @@ def looks_like(head: Head) -> str:
         found = [says for magic, says in BINARY_MAGIC if head.data.startswith(magic)]
         return f"no known format ({found[0]})" if found else "no known format (binary data)"
     if head.shape in ("json_lines", "json_document"):
-        shown = ", ".join(sorted(key for key in head.keys if "." not in key)[:8])
+        shown = ", ".join(sorted(map(shown_name, (key for key in head.keys if "." not in key)))[:8])
         return f"no known format (JSON with the keys {shown or 'none'})"
     if head.shape == "csv" and (len(head.columns) < 2 or head.columns[0].lstrip().startswith("#")):
         return "no known format (text)"  # prose with commas in its first line
     if head.shape in ("csv", "parquet"):
+        if not is_header(head.columns):
+            return "no known format (a table whose first line holds values; its columns have no names)"
         return f"no known format (a table with the columns {', '.join(head.columns[:8]) or 'none'})"
     return f"no known format ({head.shape})"

@@ -80,7 +80,7 @@ def _varint(data: bytes, at: int) -> tuple[int | None, int]:
 @dataclass(frozen=True)
 class Message:
     """One message, unpacked, and where it begins in the source; `fault` is the reason where it cannot be read, `size`
-    its bytes where it is too long and they are known."""
+    the bytes that it should have, where there are others or too many."""
 
     body: bytes
     offset: int
@@ -88,8 +88,10 @@ class Message:
     size: int | None = None
 
     def reject(self, reason: str) -> Reject:
-        detail = too_long(self.size) if reason == "line_too_long" else ""
-        return Reject(None, self.offset, reason, self.body[:40].hex(), detail)
+        """The message as refused; its bytes are not shown, for names and texts can be read in them."""
+        has = f"{len(self.body):,} of {self.size:,}" if self.size is not None else f"{len(self.body):,}"
+        detail = too_long(self.size) if reason == "line_too_long" else f"{has} bytes of a message"
+        return Reject(None, self.offset, reason, "", detail)
 
 
 def messages(stream: IO[bytes], head: bytes) -> Iterator[Message]:
@@ -132,7 +134,7 @@ def _framed(stream: IO[bytes], framing: str | None) -> Iterator[Message]:
             return
         body = stream.read(min(length, MAX_BYTES))
         if len(body) < min(length, MAX_BYTES):
-            yield Message(body, offset, "torn_line")
+            yield Message(body, offset, "torn_line", length)
             return
         if length > MAX_BYTES:
             yield Message(body[:40], offset, "line_too_long", length)

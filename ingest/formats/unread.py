@@ -15,7 +15,7 @@ from typing import Any
 
 from ingest.formats import values as v
 from ingest.formats.heads import is_hidden
-from ingest.formats.visible import without_credentials
+from ingest.formats.visible import shown_name
 
 TRIED = 64  # rows of a name that are watched at once; later those of which it has 128, 256, ...
 MAX_NAMES = 2000  # that are told apart; maps with ids for names have more than anyone reads
@@ -189,7 +189,7 @@ class Unread:
 
     def _tell(self, names: Mapping[str, Name], prefix: str, found: dict[str, int]) -> None:
         for key, name in names.items():
-            path = v.clean(without_credentials(prefix + key))[:MAX_LENGTH]
+            path = v.clean(prefix + shown_name(key))[:MAX_LENGTH]
             if any(fnmatchcase(path, pattern) for pattern in self._redundant):
                 continue
             if name.is_read:

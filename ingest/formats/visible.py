@@ -9,9 +9,12 @@ Source: format page, section 6 (personal data); prefixes of keys as their issuer
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 HIDDEN = "…"
 MAX_VALUE = 24  # characters of a value that a detail repeats
+MAX_NAME = 200  # characters of a name
+MAX_WORDS = 4  # of a name ("Session elapsed time ms"); more of them are prose
 MAX_RUN = 16  # letters mixed with digits; a longer run of them is a key, if it is no id
 
 _PREFIXES = (
@@ -63,6 +66,17 @@ def quoted(value: str, name: str = "", *, length: int | None = None) -> str:
     """What a detail shows of a value: a figure as it stands, other text in quotes, or the shape."""
     told = visible(value, name, length=length)
     return told if told != value or _is_figure(value) else f'"{value}"'
+
+
+def shown_name(name: str) -> str:
+    """A name of a column, key or attribute as a message shows it: by its shape where a row may have been taken for names."""
+    is_name = len(name) <= MAX_NAME and len(name.split()) <= MAX_WORDS and not _CREDENTIAL.search(name)
+    return name if is_name else f"text of {len(name)} characters"
+
+
+def is_header(names: Sequence[str]) -> bool:
+    """Whether names stand in the first line of a table, and not values: no figure, no time, nothing of a person."""
+    return not any(_is_figure(n) or _TIME.fullmatch(n.strip()) or shown_name(n) != n for n in names)
 
 
 def marked_sql(value: str) -> str:

@@ -24,7 +24,7 @@ from tests.support.otlp import request, span
 from tests.support.readers import DATA
 
 LONGEST_S = 60  # no file of some kilobytes takes longer, however loud the machine is
-INPUTS_PER_STORE = 50
+INPUTS_PER_STORE = 100
 REFUSED = {form.name for form in FORMATS if isinstance(form.reader, Refusal)}
 OTLP = [
     request([span("chat", span_id="a", attributes={"gen_ai.request.model": "m", "gen_ai.usage.input_tokens": n})])
@@ -138,6 +138,6 @@ def test_mutated_files_of_every_format_are_accounted_for(tmp_path: Path) -> None
 
 @pytest.mark.long
 @pytest.mark.timeout(7200)
-@pytest.mark.parametrize("seed", range(10, 20))
-def test_thousands_of_mutated_files_are_accounted_for(tmp_path: Path, seed: int) -> None:
-    run(tmp_path, seed, inputs=300)
+@pytest.mark.parametrize("seed", range(10, 30))
+def test_ten_thousand_mutated_files_are_accounted_for(tmp_path: Path, seed: int) -> None:
+    run(tmp_path, seed, inputs=500)

@@ -73,7 +73,7 @@ def test_a_reject_tells_the_byte_at_which_its_message_begins(tmp_path: Path, mon
         (None, third + len(delimited(late)), "torn_line"),
     ]
     assert counts.rejects[0].head.startswith("late 74")
-    assert counts.rejects[1] == Reject(None, second, "bad_value", "0a7f626164")
+    assert counts.rejects[1] == Reject(None, second, "bad_value", "", "5 bytes of a message")
     assert (counts.read, counts.accepted, counts.duplicate, counts.rejected) == (8, 3, 1, 4)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from ingest.formats import otlp_protobuf
 from ingest.formats.contract import RawReject, RawSpan
+from ingest.formats.otlp_protobuf import Message, messages
 from tests.support.otlp_rows import body
 from tests.support.readers import DATA, rejects, rows, spans, told_format
 
@@ -79,7 +81,7 @@ def test_a_broken_message_in_the_middle_costs_no_neighbor(tmp_path: Path) -> Non
     (tmp_path / "a.binpb").write_bytes(broken)
     found = rows(tmp_path / "a.binpb")
     assert [type(row).__name__ for row in found] == ["RawSpan", "RawReject", "RawSpan"]
-    assert found[1] == RawReject(None, length, "bad_value", "0a7f626164")
+    assert found[1] == RawReject(None, length, "bad_value", "")
 
 
 def packed_file(path: Path, *bodies: bytes) -> Path:
@@ -138,3 +140,12 @@ def test_messages_without_spans_may_come_first(tmp_path: Path) -> None:
     path = packed_file(tmp_path / "a.bin", b"", b"", numbered(1), b"", numbered(2))
     assert told_format(path) == "otlp_protobuf"
     assert [one.name for one in spans(path)] == ["chat 1", "chat 2"]
+
+
+def test_a_refused_message_shows_none_of_its_bytes() -> None:
+    body = b"\n\x30my secret is sk-live-1234567890, and more of it is here"
+    stream = BytesIO(len(body).to_bytes(4, "big") + body[:20])
+    (message,) = messages(stream, b"\0\0\0\x39\n\x30mmmm")
+    told = message.reject(message.fault or "")
+    assert (told.reason, told.head, told.detail) == ("torn_line", "", f"20 of {len(body)} bytes of a message")
+    assert Message(body, 0).reject("bad_value").detail == f"{len(body)} bytes of a message"

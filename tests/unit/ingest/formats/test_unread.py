@@ -56,7 +56,7 @@ def test_to_rename_and_to_merge_is_not_to_read() -> None:
 def test_content_credentials_and_what_says_nothing_further_are_not_told() -> None:
     unread = Unread(("total_*",))
     unread.watched({"prompt": "p", "api_key": "k", "total_tokens": 3, "by": {}, "ann@example.com": 1})
-    assert unread.counts() == {"by": 1, "…": 1}
+    assert unread.counts() == {"by": 1, "text of 15 characters": 1}
 
 
 def test_texts_that_hold_json_are_opened_and_names_are_bounded() -> None:

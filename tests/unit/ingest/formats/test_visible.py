@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.formats.visible import plain_text, quoted, unmarked, visible, without_credentials
+from ingest.formats.visible import is_header, plain_text, quoted, shown_name, unmarked, visible, without_credentials
 
 
 @pytest.mark.parametrize(
@@ -97,3 +97,18 @@ def test_marked_values_of_a_detail_are_judged_one_by_one() -> None:
 )
 def test_a_line_of_a_log_is_shown(line: str) -> None:
     assert plain_text(line) == without_credentials(line) == line
+
+
+def test_names_are_shown_and_values_in_the_place_of_names_are_not() -> None:
+    names = ("TIMESTAMP", "Request tokens", "x.team", "Elapsed time", "gen_ai.usage.input_tokens")
+    assert [*map(shown_name, names)] == [*names]
+    assert is_header(names)
+    assert shown_name("my mother is very ill") == "text of 21 characters"
+    for value in (
+        "sk-live-Qwertz1234567890",
+        "ann@example.org",
+        "my mother is very ill",
+        "200",
+        "2026-03-02T10:00:00Z",
+    ):
+        assert not is_header(("model", value))
