@@ -6,7 +6,9 @@ there is none.
 Two bases, kept apart. back_to_normal: the cause is undone (a version rolled back, a limit raised, a cache restored), so
 the window takes the value that unbroken windows have at its arrivals: log(value) regressed on log(arrivals). remedy: the
 cause stays and the remedy changes the load per replica or the length of the work; the same line is read at the load that
-is left. The line stands in for queueing feedback as far as the unbroken windows have seen it, and no further.
+is left. The line stands in for queueing feedback as far as the unbroken windows have seen it; where arrivals are the
+cause, the broken window is a further point of the same curve, and loads between both are read between them. A remedy of a
+stage outside the engine is read from the requests themselves, whose stages add up (restaged.py).
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ import polars as pl
 from analysis.aggregates.statistics import quantile, quantile_interval, wilson
 from analysis.causes.candidates.candidate import Candidate
 from analysis.causes.explain import Explained
-from analysis.causes.goal import members
+from analysis.causes.figures import number
+from analysis.causes.goal import members, population
+from analysis.causes.restaged import restaged
 from analysis.causes.scene import Scene
 from analysis.result import Prediction, WindowVerdict
 from ingest.schema import NS_PER_S
@@ -30,13 +34,15 @@ MIN_WINDOWS = 2
 MIN_REQUESTS = 72  # below which a P95 has no upper bound
 MIN_LINE = 6  # a slope through fewer windows says more about chance than about load
 BACKLOG_S = 600.0
+HALF = 0.5
+NO_MODEL = "no model of this remedy's effect on this traffic"
 RATES = ("failure", "cancel", "degraded", "cold")
 WIDTH = 1.645  # 90 % of a normal spread
 LEAST_SPREAD = 0.05  # windows differ by about this much for reasons that no line sees
 REMEDY_WIDER = 2.0  # a remedy reads the line outside its middle
 
 UNDO = {  # recommendations that take the cause itself away
-    "replica_missing": ("scale_out",),
+    "replica_missing": ("scale_out", "autoscale_policy"),
     "seats_low": ("raise_batch_limit",),
     "cache_lost": ("prompt_layout", "prefix_caching", "cache_aware_routing"),
     "cold_start": ("warm_pool",),
@@ -66,10 +72,28 @@ REPAIRED = {  # recommendations that bring a stage outside the engine back to it
     "frontend_scaling",
     "connection_reuse",
 }
+GROWTH = ("traffic_growth", "arrivals_segment")  # causes that are arrivals: value and arrivals are on one curve
+REPEATED = "how many questions repeat is not in the traces"
+DEVICE = "what it gains depends on the model and the device, not on this traffic"
+NOT_PREDICTED = {
+    **dict.fromkeys(("retrieval_cache", "semantic_cache", "tool_timeout_cache"), REPEATED),
+    **dict.fromkeys(("quantisation", "faster_kernels", "kv_compression", "kv_offload", "speculative_decoding"), DEVICE),
+    **dict.fromkeys(("pool_isolation", "prefill_decode_split"), "how the replicas would be divided is not decided"),
+    "async_guardrail": "how much of the filter runs before the first token is not in the traces",
+    "autoscale_policy": "how early is early enough is not in the traces",
+    "budget_alert": "it tells of spend and changes none",
+    "chunked_prefill": "how prefills and decode steps share a device is not in the traces",
+    "priority_scheduling": "these requests are themselves the batch work that would wait",
+    "proxy_buffering": "what a proxy holds back is not in the traces",
+    "retry_budget": "it takes retries off an overload and leaves what made them",
+    "streaming_output": "it shows tokens earlier and leaves this figure as it is",
+    "timeout_degrade": "it bounds the wait of callers and leaves the service as it is",
+}
 IGNORES = {
     "back_to_normal": "Takes the cause as wholly undone; other changes within the window stay out of sight.",
     "remedy": "Reads the value at the load per replica that is left, from unbroken windows; queueing beyond their load,"
     " start-up time and other pools stay out of sight.",
+    "stage": "Reads the requests of the window with that stage shorter; other changes within the window stay out of sight.",
 }
 
 
@@ -130,20 +154,22 @@ class Predictor:
         ]
 
     @cached_property
-    def _worst(self) -> float:
-        """Arrivals of the worst window; of a further incident, of the worst one that it broke."""
+    def _worst(self) -> tuple[WindowVerdict, float, float, float] | None:
+        """The worst window with its span and arrivals; of a further incident, the worst one that it broke."""
         worst, interval = self._entry.goal.judged.worst, self._scene.interval
         broken = [
-            (window.attainment if window.attainment is not None else -(window.value or 0.0), n, window)
-            for window, start, end, n in self._counted
-            if window.verdict == "breached" and start < interval.end and end > interval.start
+            one
+            for one in self._counted
+            if one[0].verdict == "breached" and one[1] < interval.end and one[2] > interval.start
         ]
-        for _, n, window in broken:
-            if worst is not None and (window.start, window.of) == (worst.start, worst.of):
-                return n
-        if broken:
-            return min(broken, key=lambda found: found[:2])[1]
-        return float(max(self._entry.inside.height, 1))
+        for one in broken:
+            if worst is not None and (one[0].start, one[0].of) == (worst.start, worst.of):
+                return one
+        return min(broken, key=lambda one: (_badness(one[0]), one[3])) if broken else None
+
+    @property
+    def _arrivals(self) -> float:
+        return self._worst[3] if self._worst is not None else float(max(self._entry.inside.height, 1))
 
     @cached_property
     def line(self) -> Line | None:
@@ -154,10 +180,11 @@ class Predictor:
         if candidate is None:
             return None, "the cause is not known, so nothing is known to be undone"
         undone = identity in UNDO.get(candidate.id, ()) or (identity in REPAIRED and candidate.id.startswith("slow_"))
-        load = 1.0 if undone else _load_after(identity, candidate)
+        load = 1.0 if undone else self._load_after(identity, candidate)
         if load is None:
-            return None, "no model of this remedy's effect on this traffic"
-        predicted, why_not = self._predicted(undone=undone, load=load)
+            shorter = self._restaged(identity, candidate)
+            return shorter, None if shorter is not None else NOT_PREDICTED.get(identity, NO_MODEL)
+        predicted, why_not = self._predicted(undone=undone, load=load, candidate=candidate)
         if predicted is None:
             return None, why_not
         served = served_share(identity, candidate)
@@ -170,7 +197,7 @@ class Predictor:
             )
         return replace(predicted, ignores=f"{_assumption(identity, candidate)}{predicted.ignores}"), None
 
-    def _predicted(self, *, undone: bool, load: float) -> tuple[Prediction | None, str | None]:
+    def _predicted(self, *, undone: bool, load: float, candidate: Candidate) -> tuple[Prediction | None, str | None]:
         basis = "back_to_normal" if undone else "remedy"
         if len(self.unbroken) < MIN_WINDOWS:
             usual = self._usual(basis) if undone else None
@@ -178,7 +205,40 @@ class Predictor:
             return usual, None if usual is not None else few
         if self._entry.goal.kind in RATES or self.line is None:
             return self._share(basis), None
-        return self._on_line(self.line, self._worst * load, basis), None
+        return self._on_line(self.line, self._arrivals * load, basis, candidate), None
+
+    def _load_after(self, identity: str, candidate: Candidate) -> float | None:
+        """Load per replica after the remedy, against that of a normal pool with these arrivals."""
+        if identity == "priority_scheduling" and candidate.id in GROWTH and self._entry.goal.kind not in RATES:
+            waits = _offline(self._scene.inside)
+            mine = _offline(self._entry.inside)
+            return None if waits is None or mine is None or mine > HALF else 1.0 - waits
+        return _load_after(identity, candidate)
+
+    def _restaged(self, identity: str, candidate: Candidate) -> Prediction | None:
+        """A remedy of a stage outside the engine, read from the requests of the worst window."""
+        goal, rows = self._entry.goal, self._scene.rows
+        if self._worst is None or goal.kind != "latency":
+            return None
+        _, start, end, _ = self._worst
+        window = population(rows, goal, rows.frame.filter((pl.col("at") >= start) & (pl.col("at") < end)))
+        found = restaged(identity, candidate.id, goal, window, self._scene.normal)
+        if found is None:
+            return None
+        spread = math.exp(WIDTH * REMEDY_WIDER * LEAST_SPREAD)
+        told = found.served < 1 or any(each.attainment is not None for each in self.unbroken)  # as the others tell it
+        kept = found.attainment if told else None
+        shares = None if kept is None else wilson(round(kept * window.height), window.height)
+        return Prediction(
+            attainment=_times(kept, found.served),
+            low=None if shares is None else _times(shares[0], found.served),
+            high=None if shares is None else _times(shares[1], found.served),
+            value=found.value,
+            value_low=found.value / spread,
+            value_high=found.value * spread,
+            basis="remedy",
+            ignores=f"{found.says}{IGNORES['stage']}",
+        )
 
     def _usual(self, basis: str) -> Prediction | None:
         """The statistic over the unbroken requests themselves, where there are no unbroken windows."""
@@ -218,8 +278,20 @@ class Predictor:
         mean = sum(window.value * window.arrivals for window in self.unbroken) / weight
         return self._prediction(mean, (values[0], values[-1]), basis)
 
-    def _on_line(self, line: Line, arrivals: float, basis: str) -> Prediction:
-        value = line.at(arrivals)
+    def _at(self, line: Line, arrivals: float, candidate: Candidate) -> float:
+        """The value at some arrivals; beyond the unbroken windows on the way to the broken one, if arrivals broke it."""
+        busiest = max(window.arrivals for window in self.unbroken)
+        if candidate.id not in GROWTH or arrivals <= busiest or self._worst is None:
+            return line.at(arrivals)
+        window, _, _, most = self._worst
+        calm = line.at(busiest)
+        if most <= busiest or not window.value or window.value <= calm:
+            return line.at(arrivals)
+        part = min(1.0, math.log(arrivals / busiest) / math.log(most / busiest))
+        return calm * math.exp(part * math.log(window.value / calm))
+
+    def _on_line(self, line: Line, arrivals: float, basis: str, candidate: Candidate) -> Prediction:
+        value = self._at(line, arrivals, candidate)
         wider = REMEDY_WIDER if basis == "remedy" else 1.0
         spread = math.exp(WIDTH * wider * max(line.spread * math.sqrt(1 + 1 / line.n), LEAST_SPREAD))
         return self._prediction(value, (value / spread, value * spread), basis)
@@ -239,13 +311,25 @@ class Predictor:
         )
 
 
+def _badness(window: WindowVerdict) -> float:
+    return window.attainment if window.attainment is not None else -(window.value or 0.0)
+
+
+def _offline(frame: pl.DataFrame) -> float | None:
+    """Part of the tokens that belongs to requests nobody watches; None where the source does not say."""
+    if "streaming" not in frame.columns:
+        return None
+    tokens = pl.col("input_tokens").fill_null(0) + pl.col("output_tokens").fill_null(0)
+    waits = pl.col("streaming").cast(pl.String) == "false"
+    sums = frame.select(all=tokens.sum(), offline=tokens.filter(waits).sum())
+    total = number(sums["all"][0])
+    return number(sums["offline"][0]) / total if total > 0 else None
+
+
 def _load_after(identity: str, candidate: Candidate) -> float | None:
-    """Load per replica after the remedy, against that of a normal pool with these arrivals."""
+    """Load per replica after a remedy that the cause alone tells, against that of a normal pool with these arrivals."""
     growth = candidate.facts.get("arrivals_growth")
-    if identity in ("scale_out", "autoscale_policy", "rate_limit") and candidate.id in (
-        "traffic_growth",
-        "arrivals_segment",
-    ):
+    if identity in ("scale_out", "autoscale_policy", "rate_limit") and candidate.id in GROWTH:
         return 1.0 / growth if isinstance(growth, float) and growth > 0 else None
     if identity == "replica_drain" and candidate.id == "replica_slow":
         size = candidate.facts.get("replicas_of_pool")
@@ -266,14 +350,20 @@ def _times(share: float | None, part: float) -> float | None:
 def _assumption(identity: str, candidate: Candidate) -> str:
     """How much of the remedy the prediction takes for granted."""
     growth, missing = candidate.facts.get("arrivals_growth"), candidate.facts.get("replicas_missing")
-    if identity in ("scale_out", "autoscale_policy") and isinstance(growth, float):
-        return f"Assumes {growth:.1f} times the replicas. "
-    if identity == "rate_limit" and isinstance(growth, float):
-        return f"Assumes that {1 - 1 / growth:.0%} of the arrivals are refused, which count as failures. "
-    if identity == "scale_out" and isinstance(missing, float):
+    scales = identity in ("scale_out", "autoscale_policy")
+    says = ""
+    if scales and isinstance(growth, float):
+        says = f"Assumes {growth:.1f} times the replicas. "
+    elif identity == "rate_limit" and isinstance(growth, float):
+        says = f"Assumes that {1 - 1 / growth:.0%} of the arrivals are refused, which count as failures. "
+    elif scales and isinstance(missing, float):
         who = "the missing replica is" if round(missing) == 1 else f"the {missing:.0f} missing replicas are"
-        return f"Assumes that {who} replaced. "
-    return ""
+        says = f"Assumes that {who} replaced. "
+    elif identity in ("output_length_control", "input_length_cap"):
+        says = "Assumes lengths as before; a limit alone cuts only the longest. "
+    if identity == "autoscale_policy" and says:
+        says += "Assumes that they serve before the queue has grown. "
+    return says
 
 
 def span(window: WindowVerdict, start_ns: int) -> tuple[float, float]:

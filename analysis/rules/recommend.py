@@ -72,7 +72,8 @@ class Effect:
 def ranked(effects: Sequence[tuple[Advised, Effect | None]]) -> tuple[int, ...]:
     """Places of the recommendations to give, best first, at most MOST.
 
-    By predicted effect, then by risk (a warning), effort and priority; what has no prediction comes after what has.
+    By predicted effect, then by risk (a warning), effort and priority; what has no prediction comes after what has, by
+    risk, priority and effort.
     Effects that differ by less than a prediction can tell count as equal.
     """
     order = sorted(range(len(effects)), key=lambda place: (*_rank(*effects[place]), place))
@@ -81,8 +82,8 @@ def ranked(effects: Sequence[tuple[Advised, Effect | None]]) -> tuple[int, ...]:
 
 def _rank(item: Advised, effect: Effect | None) -> tuple[bool, int, int, bool, int, int]:
     after = (bool(item.warning), item.rule.effort, item.rule.priority)
-    if effect is None:
-        return (True, 0, 0, *after)
+    if effect is None:  # what undoes the cause before what relieves, both before general advice
+        return (True, 0, 0, bool(item.warning), item.rule.priority, item.rule.effort)
     steps = round(math.log(effect.excess) / ALIKE) if effect.excess is not None and effect.excess > 0 else 0
     return (False, -round(effect.kept / ALIKE_SHARE), steps, *after)
 

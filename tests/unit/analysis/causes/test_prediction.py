@@ -6,8 +6,11 @@ import math
 
 import pytest
 
-from analysis.causes.prediction import fit
+from analysis.causes.prediction import NO_MODEL, NOT_PREDICTED, fit
+from analysis.rules.catalog import built_in
 from tests.support.service import Row, findings, in_fault, service
+
+SCALES = ("scale_out", "autoscale_policy")
 
 
 def test_a_power_law_is_read_back() -> None:
@@ -71,7 +74,7 @@ def test_a_rate_goes_back_to_the_mean_of_its_unbroken_windows() -> None:
 def test_what_has_no_model_says_so() -> None:
     (found,) = findings(service(failing))
     unknown = [item for item in found.recommendations if item.predicted is None]
-    assert {item.not_predicted for item in unknown} <= {"no model of this remedy's effect on this traffic"}
+    assert {item.not_predicted for item in unknown} <= {NO_MODEL, *NOT_PREDICTED.values()}
     assert all(item.predicted is not None or item.not_predicted for item in found.recommendations)
 
 
@@ -103,3 +106,43 @@ def test_scaling_out_says_what_it_assumes_and_what_it_costs() -> None:
     cost = found.recommendations[0].cost
     assert cost is not None
     assert cost.change_usd == "4.00"  # 2 replicas x 24 minutes x 5 USD an hour
+
+
+def test_scaling_on_the_queue_promises_what_more_replicas_do_if_it_is_in_time() -> None:
+    found = next(f for f in findings(service(missing)) if f.objective == "ttft")
+    more, policy = ({item.id: item.predicted for item in found.recommendations}[name] for name in SCALES)
+    assert more is not None
+    assert policy is not None
+    assert (policy.value, policy.attainment) == (more.value, more.attainment)
+    assert "before the queue has grown" in policy.ignores
+    assert "before the queue has grown" not in more.ignores
+    assert [item.id for item in found.recommendations][:2] == list(SCALES)  # of equal effect, the surer one is first
+
+
+def surge(rows: list[Row]) -> list[Row]:
+    """Twice the requests in the fault's time, which then wait; the further ones are of a kind that nobody watches."""
+    found = []
+    for index, row in enumerate(rows):
+        minute = index / 36
+        wait = 2_000_000_000 if in_fault(minute) else 0
+        slower = {name: row[name] + wait for name in ("queue_ns", "ttft_ns", "e2e_ns")}
+        found.append(row | slower | {"streaming": True})
+        if in_fault(minute):
+            extra = {"request_key": f"{row['request_key']}-b", "streaming": index % 2 == 0}
+            found.append(row | slower | extra)
+    return found
+
+
+def test_batch_work_that_waits_leaves_a_load_between_the_normal_and_the_surge() -> None:
+    found = next(f for f in findings(surge(service())) if f.objective == "ttft" and f.cause == "load")
+    predicted = {item.id: item for item in found.recommendations}
+    first, more = predicted["priority_scheduling"].predicted, predicted["scale_out"].predicted
+    assert first is not None
+    assert more is not None
+    assert first.value is not None
+    assert more.value is not None
+    assert 1.2 * more.value < first.value < 3.5  # unbroken windows lie below 1.5 s, the broken one above 3
+
+
+def test_every_reason_belongs_to_a_recommendation() -> None:
+    assert set(NOT_PREDICTED) <= set(built_in().advice)

@@ -41,6 +41,9 @@ def test_the_larger_effect_comes_first_and_priority_decides_only_between_equals(
     assert [alike[place][0].id for place in ranked(alike)] == ["scale_out", "priority_scheduling"]
     warned = replace(scale, warning="It costs availability.")
     assert ranked([(warned, Effect(0.97, 1.2)), (urgent, Effect(0.97, 1.2))]) == (1, 0)
+    easy = replace(scale, rule=replace(scale.rule, priority=3, effort=1))
+    undoes = replace(scale, rule=replace(scale.rule, priority=1, effort=4))
+    assert ranked([(easy, None), (undoes, None)]) == (1, 0)  # without a prediction, what undoes the cause
 
 
 def test_an_advice_in_conflict_is_withheld_and_told_with_its_reason() -> None:
