@@ -211,6 +211,13 @@ REQUESTS: tuple[Column, ...] = (
 )
 
 LONG: tuple[str, ...] = ("attributes", "token_gaps_ns")  # of requests: read only where they are needed
+REPEATED: tuple[
+    str, ...
+] = (  # text of requests and calls whose values are few beside the rows: codes hold them in a quarter
+    *("upload_id", "source", "vantage", "model", "requested_model", "provider", "scenario", "tenant", "user", "route"),
+    *("region", "replica", "deployment_version", "generation_basis", "itl_basis", "service_tier", "status_class"),
+    *("error_type", "finish_reason"),
+)
 
 CALLS: tuple[Column, ...] = (
     Column("request_key", "text", "request the call belongs to", required=True),

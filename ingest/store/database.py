@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +46,7 @@ ADDED: tuple[tuple[str, str], ...] = (
 PICO = 1_000_000_000_000  # pico-USD per USD: money leaves the store as an integer
 PICO_DIGITS = 12
 ROWS_OF_LISTS = 10_000  # read at once: lists of 1,000 gaps are 80 MB
+ROWS_AT_ONCE = 500_000  # of requests whose text is not yet codes
 
 
 class ArrowFrame:
@@ -185,35 +186,34 @@ class Store:
             frame = pl.DataFrame(cursor.sql(sql, params=list(parameters)))
         return frame.cast({c.name: c.dtype for c in wanted})
 
-    def requests(self, selection: Selection, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """Requests of a selection, ordered by arrival, then key.
+    def requests(
+        self, selection: Selection, columns: Sequence[str] | None = None, *, coded: Collection[str] = ()
+    ) -> pl.DataFrame:
+        """Requests of a selection, ordered by arrival, then key; all of them as they stood at one moment.
 
         Filters on derived dimensions (buckets, hour, weekday, cache state) are the analysis's to apply.
-        """
-        where, parameters = selection_sql(selection)
-        wanted = [c for c in TABLES["requests"] if columns is None or c.name in columns]
-        told = self._told("requests", wanted, where, parameters)
-        if not {"started_ns", "request_key"} <= {column.name for column in wanted}:
-            rows = self.read("requests", where, parameters, "started_ns NULLS LAST, request_key", told)
-        else:
-            rows = self.read("requests", where, parameters, columns=[*told, "started_ns", "request_key"])
-            order = rows.select(pl.arg_sort_by("started_ns", "request_key", nulls_last=True)).to_series()
-            if (
-                not order.is_sorted()
-            ):  # DuckDB would hold all rows once more to put them in order, and so would one step
-                for index, column in enumerate(rows.iter_columns()):
-                    rows.replace_column(index, column.gather(order))
-        return rows.select(
-            pl.col(c.name) if c.name in rows.columns else pl.lit(None, c.dtype).alias(c.name) for c in wanted
-        )
 
-    def _told(self, table: str, wanted: Sequence[Column], where: str, parameters: Sequence[object]) -> list[str]:
-        """Columns with a value in these rows; the others need not be read. At least one, so that there are rows."""
-        counts = ", ".join(f'count("{column.name}")' for column in wanted)
-        sql = f"SELECT {counts} FROM {table}{' WHERE ' + where if where else ''}"
+        Args:
+            selection: range and filters.
+            columns: those that are read, all if not given.
+            coded: text columns that are told as Categorical. The process keeps each of their values once and for good:
+                not for keys.
+        """
+        wanted = [c for c in TABLES["requests"] if columns is None or c.name in columns]
+        ordered = {"started_ns", "request_key"} <= {column.name for column in wanted}
         with self.cursor() as cursor:
-            found = cursor.execute(sql, list(parameters)).fetchone() or ()
-        return [c.name for c, n in zip(wanted, found, strict=True) if n] or [wanted[0].name]
+            cursor.execute("BEGIN")
+            try:
+                rows = _parts(cursor, "requests", wanted, selection, frozenset(coded), keep_order=ordered)
+            finally:
+                cursor.execute("COMMIT")
+        if ordered:  # DuckDB would hold all rows once more to put them in order, and so would one step
+            order = _order(rows)
+            for index, column in enumerate(rows.iter_columns()):
+                rows.replace_column(index, column.rechunk() if order is None else column.gather(order))
+        return rows.select(
+            pl.col(c.name) if c.name in rows.columns else pl.lit(None, _dtype(c, coded)).alias(c.name) for c in wanted
+        )
 
     def token_gaps(self, selection: Selection) -> Iterator[pl.DataFrame]:
         """Lists of gaps between tokens: request_key and token_gaps_ns of the requests that have one, some rows at a time."""
@@ -292,6 +292,52 @@ class Store:
             quoted = ", ".join(f'"{name}"' for name in names)
             marks = ", ".join("?" for _ in names)
             cursor.execute(f"INSERT INTO {table} ({quoted}) VALUES ({marks})", [values[n] for n in names])
+
+
+def _parts(
+    cursor: duckdb.DuckDBPyConnection,
+    table: str,
+    wanted: Sequence[Column],
+    selection: Selection,
+    coded: Collection[str],
+    *,
+    keep_order: bool,
+) -> pl.DataFrame:
+    """Rows of a selection in the columns that have a value, at least one; some at a time, so that no text is there twice.
+
+    Where the order is not to be kept they are ordered here by arrival, then key.
+    """
+    where, parameters = selection_sql(selection)
+    told = f" WHERE {where}" if where else ""
+    counts = ", ".join(f'count("{column.name}")' for column in wanted)
+    sql = f"SELECT min(rowid), max(rowid), {counts} FROM {table}{told}"
+    ((first, last, *numbers),) = cursor.execute(sql, parameters).fetchall()
+    kept = [c for c, n in zip(wanted, numbers, strict=True) if n] or list(wanted[:1])
+    if keep_order:
+        kept = [c for c in wanted if c in kept or c.name in ("started_ns", "request_key")]
+    select = f"SELECT {', '.join(_to_frame(column) for column in kept)} FROM {table}"
+    dtypes: dict[Any, Any] = {column.name: _dtype(column, coded) for column in kept}
+    if not keep_order:
+        sql = f"{select}{told} ORDER BY started_ns NULLS LAST, request_key"
+        return pl.DataFrame(cursor.sql(sql, params=parameters)).cast(dtypes)
+    parts = []
+    for start in range(first or 0, (last or 0) + 1, ROWS_AT_ONCE):
+        sql = f"{select} WHERE {where + ' AND ' if where else ''}rowid >= ? AND rowid < ?"
+        parts.append(pl.DataFrame(cursor.sql(sql, params=[*parameters, start, start + ROWS_AT_ONCE])).cast(dtypes))
+    return pl.concat(parts, rechunk=False)
+
+
+def _dtype(column: Column, coded: Collection[str]) -> pl.DataType:
+    return pl.Categorical() if column.name in coded else column.dtype
+
+
+def _order(rows: pl.DataFrame) -> pl.Series | None:
+    """Where each row belongs by arrival, then key, unknown arrivals last; None if they stand so. Keys break ties alone."""
+    order = rows.get_column("started_ns").arg_sort(nulls_last=True)
+    started = rows.get_column("started_ns").gather(order)
+    if started.null_count() > 1 or (started.diff() == 0).any():
+        order = rows.select(pl.arg_sort_by("started_ns", "request_key", nulls_last=True)).to_series()
+    return None if order.is_sorted() else order
 
 
 def selection_sql(selection: Selection) -> tuple[str, list[object]]:

@@ -16,6 +16,7 @@ from polars.testing import assert_frame_equal
 from ingest import schema
 from ingest.errors import SchemaMismatch, StoreHeld, StoreTooNew, UnreadableInput
 from ingest.selection import Selection
+from ingest.store import database
 from ingest.store.database import Store, StoreSettings
 from tests.support.builders import frame, request
 
@@ -63,6 +64,21 @@ def test_columns_without_a_value_in_a_selection_are_null_and_as_long_as_the_othe
         ("b", 200, "eu", None, None),
     ]
     assert (nothing.height, dict(nothing.schema)) == (0, {"request_key": pl.String(), "region": pl.String()})
+
+
+def test_repeated_text_is_told_as_codes_on_request_and_rows_that_are_read_in_parts_are_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    starts = {"d": 30, "b": 10, "a": 10, "c": None, "e": 20}
+    with Store.open() as store:
+        given = rows(*({"request_key": k, "started_ns": t, "region": f"r-{k}"} for k, t in starts.items()))
+        store.append("requests", given)
+        whole = store.requests(Selection())
+        monkeypatch.setattr(database, "ROWS_AT_ONCE", 2)
+        parts = store.requests(Selection(), coded=("region", "route"))
+    assert whole["request_key"].to_list() == ["a", "b", "e", "d", "c"]
+    assert (parts.schema["region"], parts.schema["route"]) == (pl.Categorical(), pl.Categorical())
+    assert_frame_equal(parts.cast({pl.Categorical: pl.String}), whole)
 
 
 def test_values_of_one_dimension_are_alternatives_and_dimensions_add_up() -> None:
