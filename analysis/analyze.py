@@ -53,11 +53,12 @@ from analysis.rollups.days import Day, rolled_days
 from analysis.rollups.figures import rolled_figures
 from analysis.rollups.verdicts import rolled_verdicts
 from analysis.rules.catalog import Catalog, built_in
-from ingest.schema import LONG, NS_PER_S, REQUESTS
+from ingest.schema import LONG, NS_PER_S, REPEATED, REQUESTS
 from ingest.selection import DERIVED_DIMENSIONS, Selection, to_iso
 from ingest.store.database import Store
 
 MOST_COST_ROWS = 10_000  # of a table in the result: 3 MB of JSON; the command costs has them all
+UNREAD = (*LONG, "request_id", "root", "call_ttft_ns")  # columns that nothing here asks for
 UPLOADS_WITH_REJECTS = 20  # of which the first rejected rows are shown
 WORKED_OUT = "worked out from its requests"  # earlier findings without a stored report
 
@@ -229,7 +230,9 @@ def measured(
     store: Store, selection: Selection, objectives: Objectives, prices: PriceBook, fleet: Fleet | None
 ) -> Measured:
     """The requests of a selection with all their figures, filtered by derived dimensions too."""
-    requests = store.requests(selection, [column.name for column in REQUESTS if column.name not in LONG])
+    requests = store.requests(
+        selection, [column.name for column in REQUESTS if column.name not in UNREAD], coded=REPEATED
+    )
     ledger = keep_ledger(requests, store.calls(selection), prices)
     frame = measure(ledger.requests, objectives.settings)
     derived = grouped(pair for pair in selection.where if pair[0] in DERIVED_DIMENSIONS)

@@ -104,7 +104,12 @@ def summary(frame: pl.DataFrame, costs: Costs) -> Summary:
         pl.col("started_ns").max().alias("last"),
         *(pl.col(name).drop_nulls().n_unique().alias(f"n_{name}") for name in ("user", "tenant", "model")),
     ).row(0, named=True)
-    by_status = frame.group_by("status_class").len().sort(["len", "status_class"], descending=[True, False])
+    by_status = (
+        frame.select("status_class")
+        .group_by("status_class")
+        .len()
+        .sort(["len", "status_class"], descending=[True, False])
+    )
     return Summary(
         requests=frame.height,
         calls=int(row["calls"]),

@@ -4,7 +4,7 @@ Input: requests and calls of the store, a price book. Output: the same rows, in 
     cost_pico           Int64  pico-USD; null = unpriced, never 0 for want of a price
     <driver>_pico       Int64  its parts (DRIVERS), which add up to cost_pico; null with it
     saved_pico          Int64  what the prompt cache saved: cached tokens at the input price, less what they cost
-    unpriced            String why there is no cost; null where there is one
+    unpriced            Categorical  why there is no cost; null where there is one
 and a table of the prices that were used, to which `price_index` (null = none) points.
 
 Rules, in this order:
@@ -118,7 +118,7 @@ def _with_calls(requests: pl.DataFrame, calls: pl.DataFrame, book: PriceBook, pr
     summed = keyed.filter("priced_by_call").join(sums, on="request_key", how="left")
     summed = summed.with_columns(
         *(pl.when(~pl.col("_unpriced")).then(pl.col(c)).alias(c) for c in COST_COLUMNS),
-        pl.when("_unpriced").then(pl.lit(CALL_UNPRICED)).otherwise(pl.lit(None, pl.String)).alias("unpriced"),
+        pl.when("_unpriced").then(pl.lit(CALL_UNPRICED)).cast(pl.Categorical).alias("unpriced"),
         pl.lit(None, pl.Int32).alias("price_index"),
     )
     both = pl.concat([plain, summed.select(plain.columns)]).sort("_row")
@@ -236,7 +236,7 @@ def _reason(rows: pl.DataFrame, tokens: dict[str, pl.Expr], cost: dict[str, pl.E
         reason = reason.when(cost[meter].is_null()).then(
             pl.format("no price for " + meter.replace("_", " ") + " of {}", pl.col("_model"))
         )
-    return reason.otherwise(pl.lit(None, pl.String))
+    return reason.otherwise(pl.lit(None, pl.String)).cast(pl.Categorical)  # a sentence per model, on millions of rows
 
 
 def _look_up(keys: pl.DataFrame, book: PriceBook, prices: list[Price]) -> pl.DataFrame:

@@ -54,9 +54,8 @@ T = TypeVar("T")
 STAMP = "SOURCE_DATE_EPOCH"  # seconds since 1970 that results bear instead of the clock, for the same bytes twice
 
 MOST_REPORTS = 200  # that are looked through for the one before
-KEPT_RESULTS = 32
+KEPT_RESULTS = KEPT_JUDGEMENTS = 32
 KEPT_SIDES = 4
-KEPT_JUDGEMENTS = 32
 MOST_SIDE_BYTES = 512_000_000  # measured requests that are kept in memory; about 600,000 of them
 HASH_DIGITS = 10
 TRIES = 3  # of a reading that a dropped day came into, before days wait for it
@@ -269,8 +268,9 @@ class Service:
             ConfigError: the question, one of its files or a dimension breaks a rule.
         """
         side, ledger, kept = self._charged(self._checked(question))
-        uploads = self.store.uploads().join(side.frame.select("upload_id").unique(), on="upload_id", how="semi")
-        hashes = source_hash(sha256 or name for sha256, name in uploads.select("sha256", "name").iter_rows())
+        behind = side.frame.select("upload_id").unique().cast(str)  # no codes
+        uploads = self.store.uploads().join(behind, on="upload_id", how="semi").select("sha256", "name")
+        hashes = source_hash(sha256 or name for sha256, name in uploads.iter_rows())
         options = FocusOptions(version, source_hash=hashes, generator=f"tailwise {metadata.version('tailwise')}")
         compared = self.reconcile(question, months_within(bill, side.selection), None) if bill else None
         return focus_bundle(metered(side.frame, ledger, further, kept=kept), options, compared)

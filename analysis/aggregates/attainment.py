@@ -138,8 +138,9 @@ def with_good(frame: pl.DataFrame, objectives: Objectives, until: int | None) ->
         .then(pl.lit(GOOD))
         .otherwise(pl.lit(EXCLUDED))
     )
-    verdict = told.select(joined.alias("good_verdict")).to_series()
-    each = [told.get_column(f"{n}").alias(good_column(item)) for n, item in enumerate(joint)] if len(joint) > 1 else []
+    verdict = told.select(joined.cast(pl.Categorical).alias("good_verdict")).to_series()
+    several = enumerate(joint) if len(joint) > 1 else ()
+    each = [told.get_column(f"{n}").cast(pl.Categorical).alias(good_column(item)) for n, item in several]
     covered = told.select(pl.any_horizontal(pl.all().is_not_null()).alias("is_covered")).to_series()
     return frame.with_columns(verdict, (verdict == GOOD).alias("is_good"), covered, *each)
 

@@ -58,5 +58,5 @@ def rate(frame: pl.DataFrame, metric_id: str) -> Rate:
 
 def counts(frame: pl.DataFrame, column: str) -> dict[str, int]:
     """Requests per value, the most frequent first, then by name."""
-    table = frame.group_by(column).len().sort(["len", column], descending=[True, False])
+    table = frame.select(column).group_by(column).len().sort(["len", column], descending=[True, False])
     return {str(value): int(n) for value, n in table.iter_rows()}

@@ -22,6 +22,7 @@ from analysis.ledger import DRIVERS, TOKEN_COLUMNS, Ledger, meter_tokens
 from analysis.money import apportion, round_half_even
 from analysis.pricebook import METERS
 from ingest.errors import ConfigError
+from ingest.schema import REPEATED
 from ingest.selection import DIMENSIONS
 
 CALENDAR: tuple[str, ...] = ("day", "month")  # of the start, in the time zone of the selection
@@ -31,6 +32,7 @@ WASTE: dict[str, tuple[str, ...]] = {  # kind -> status classes of a request
     "retried": (),  # calls that failed inside a request that did not
     "abandoned": ("cancelled",),
 }
+_AT_ONCE = 500_000  # requests that are condensed together
 PROMOTED = "*dimensions"  # all dimensions of the mapping file together, as the JSON text of the row
 _FAILED_CALL = ("error", "truncated", "shed", "timeout")
 _OF_THE_CALL = ("model", "requested_model", "provider", "replica")
@@ -82,7 +84,7 @@ def charge_lines(
     kept: KeptCharges | None = None,
 ) -> pl.DataFrame:
     """One line per charge, with the dimensions `by` as text; arguments as for `condensed_lines`."""
-    return _lines(priced, ledger, by, timezone, kept).collect()
+    return _lines(priced, ledger, by, timezone, _told(priced, by, timezone, kept)).collect()
 
 
 def condensed_lines(
@@ -95,8 +97,8 @@ def condensed_lines(
 ) -> pl.DataFrame:
     """Charge lines that agree in everything but their figures as one, so that many tables cost one pass.
 
-    Shape: (groups, columns of the lines without keys and status); figures are sums, `first_ns` and `last_ns` the
-    range of the starts.
+    Shape: (groups, columns of the lines without keys and status), a group perhaps in several rows; figures are sums, in
+    128 bits where those of all rows might pass 64; `first_ns` and `last_ns` the range of the starts.
 
     Args:
         priced: requests of a selection with the columns of the ledger, and those of the asked dimensions.
@@ -109,17 +111,18 @@ def condensed_lines(
     """
     keys = [*(f"by_{name}" for name in by), *_KEYS]
     number = pl.Int64 if kept is None and not _is_wide(priced, ledger.calls) else pl.Int128
-    return (
-        _lines(priced, ledger, by, timezone, kept)
-        .group_by(keys)
-        .agg(
-            *(pl.col(name).cast(number).sum() for name in _FIGURES),
-            pl.col("started_ns").min().alias("first_ns"),
-            pl.col("last_ns").max(),
-        )
-        .with_columns(pl.col(name).cast(pl.Int128) for name in _FIGURES)
-        .collect(engine="streaming")
-    )
+    figures = [pl.col(name).cast(number).sum() for name in _FIGURES]
+    range_of = (pl.col("started_ns").min().alias("first_ns"), pl.col("last_ns").max())
+    told = _told(priced, by, timezone, kept)
+    parts, nothing = [], set(_FIGURES)
+    for start in range(0, max(1, priced.height), _AT_ONCE):  # of many users there are nearly as many lines as rows
+        lines = _lines(priced.slice(start, _AT_ONCE), ledger, by, timezone, [] if start else told)
+        part = lines.group_by(keys).agg(*figures, *range_of).collect(engine="streaming")
+        nothing -= {name for name in nothing if (part.get_column(name) != 0).any()}
+        parts.append(part)
+    zeros = [pl.lit(0, number).alias(name) for name in _FIGURES if name in nothing]  # held once, not per line
+    columns = parts[0].columns
+    return pl.concat([part.drop(nothing) for part in parts]).with_columns(zeros).select(columns)
 
 
 def _is_wide(priced: pl.DataFrame, calls: pl.DataFrame) -> bool:
@@ -135,13 +138,18 @@ def _is_wide(priced: pl.DataFrame, calls: pl.DataFrame) -> bool:
     return most >= 2**60 // height  # a meter is a difference of four of them
 
 
-def _lines(
-    priced: pl.DataFrame, ledger: Ledger, by: Sequence[str], timezone: str, kept: KeptCharges | None
-) -> pl.LazyFrame:
+def _told(priced: pl.DataFrame, by: Sequence[str], timezone: str, kept: KeptCharges | None) -> list[pl.DataFrame]:
+    """Lines of days that were rolled up; every dimension is known by them or by the requests."""
     told = [] if kept is None else [kept.lines(by, timezone)]
     for name in by:
         if not any(lines.get_column(f"by_{name}").count() for lines in told):
             _check(name, priced)
+    return told
+
+
+def _lines(
+    priced: pl.DataFrame, ledger: Ledger, by: Sequence[str], timezone: str, told: Sequence[pl.DataFrame]
+) -> pl.LazyFrame:
     dims = [_dimension(name, timezone).alias(f"by_{name}") for name in by]
     whole = priced.lazy().with_columns(
         *dims,
@@ -158,7 +166,9 @@ def _lines(
         calls = _call_lines(whole, ledger.calls, by)
         frames.append(_finish(calls, columns))
     frames += [lines.lazy().select(columns) for lines in told]
-    return pl.concat(frames, how="vertical_relaxed" if told else "vertical")
+    codes = [*(f"by_{name}" for name in by if name in (*REPEATED, *CALENDAR)), *_TEXT]
+    coded = [frame.with_columns(pl.col(codes).cast(pl.Categorical)) for frame in frames]
+    return pl.concat(coded, how="vertical_relaxed" if told else "vertical")
 
 
 _KEYS: tuple[str, ...] = (
@@ -171,6 +181,7 @@ _KEYS: tuple[str, ...] = (
     "waste",
     "price_index",
 )
+_TEXT = ("status_class", "model", "provider", "unpriced", "verdict", "waste")
 _FIGURES: tuple[str, ...] = (
     "requests",
     "charged",  # 1 for a line whose cost is known: a row of calls may have cost and no request of its own

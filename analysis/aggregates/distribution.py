@@ -38,24 +38,23 @@ _STREAMING: tuple[tuple[bool | str | None, pl.Expr], ...] = (
 
 def distributions(frame: pl.DataFrame) -> list[Distribution]:
     """All latency lines: the six latencies always, stages and other durations where any request has them."""
-    lines: list[Distribution] = []
     metrics = [metric for metric in REQUEST_METRICS if metric.unit in (Unit.SECOND, Unit.SECOND_PER_TOKEN)]
     told = frame.select(*_BESIDE, *(metric.column for metric in metrics))
     sizes = told.select(keep.sum().alias(str(streaming)) for streaming, keep in _STREAMING).row(0, named=True)
-    parts = [
-        (streaming, _part(told.filter(keep)))
-        for streaming, keep in _STREAMING
-        if streaming == "all" or 0 < sizes[str(streaming)] < told.height
-    ]
     alone = [streaming for streaming, _ in _STREAMING[1:] if told.height and sizes[str(streaming)] == told.height]
-    for metric in metrics:
-        for streaming, part in parts:
+    lines: dict[str, list[Distribution]] = {metric.id: [] for metric in metrics}
+    for streaming, keep in _STREAMING:
+        if streaming != "all" and not 0 < sizes[str(streaming)] < told.height:
+            continue
+        part = _part(told if streaming == "all" else told.filter(keep))  # one at a time: each is a copy of its rows
+        for metric in metrics:
             known = part.ok.height - part.ok.get_column(metric.column).null_count()
             if known > 0 or (streaming == "all" and metric in LATENCY):
-                lines.append(_line(part, metric, streaming))
+                line = _line(part, metric, streaming)
                 # where all requests are of one kind, its line says the same as that of all
-                lines += [_again(lines[-1], metric, kind) for kind in alone if known > 0]
-    return lines
+                lines[metric.id] += [line, *(_again(line, metric, kind) for kind in alone if known > 0)]
+        del part
+    return [line for metric in metrics for line in lines[metric.id]]
 
 
 def distribution(rows: pl.DataFrame, metric: Metric, streaming: bool | str | None = "all") -> Distribution:

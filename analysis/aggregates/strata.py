@@ -85,26 +85,17 @@ def _table(
         alone = _alone(*limit)
         verdict = pl.when(matches(alone.where)).then(verdict_expr(alone, objectives.settings, until))
     known = OK & pl.col(metric.column).is_not_null()
-    values = pl.col(metric.column).filter(known)
-    table = (
-        narrow(rows, *_KEYS, "status_class", "votes", metric.column, verdict)
-        .with_columns(verdict.alias("_verdict"))
-        .group_by(_KEYS)
-        .agg(
-            values.len().cast(pl.Int64).alias("n"),
-            values.sort().alias("ordered"),
-            pl.col("votes").filter(known).sort_by(values).alias("votes_of"),
-            *(pl.col("votes").filter(pl.col("_verdict") == name).sum().alias(name) for name in (GOOD, BAD)),
-        )
-        .filter(pl.col("n") > 0)
+    told = narrow(rows, *_KEYS, "status_class", "votes", metric.column, verdict)
+    counts = told.group_by(_KEYS).agg(
+        *(pl.col("votes").filter(verdict == name).sum().alias(name) for name in (GOOD, BAD))
     )
+    by_cell = {(row["input_bucket"], row["output_bucket"]): row for row in counts.to_dicts()}
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    for values_of, votes_of, row in zip(
-        table["ordered"], table["votes_of"], table.drop("ordered", "votes_of").to_dicts(), strict=True
-    ):
-        ordered = Sorted.of(pl.DataFrame({"value": values_of, "votes": votes_of}), "value")
+    cells = told.filter(known).select(*_KEYS, "votes", metric.column).partition_by(_KEYS, as_dict=True)
+    for (inputs, outputs), cell in cells.items():
+        ordered = Sorted.of(cell, metric.column)
         points = {name: ordered.at(p) for name, p in PERCENTILES.items()}
-        found[row["input_bucket"], row["output_bucket"]] = {**row, **points}
+        found[str(inputs), str(outputs)] = {**by_cell[str(inputs), str(outputs)], "n": cell.height, **points}
     return found
 
 
@@ -115,10 +106,14 @@ def _alone(item: Objective, condition: Condition) -> Objective:
 
 def _whole(rows: pl.DataFrame) -> dict[tuple[str, str], dict[str, int]]:
     """Votes and exact cost in pico-USD, by votes, per cell, over all requests."""
-    table = rows.group_by(_KEYS).agg(
-        pl.col("votes").sum().alias("requests"),
-        (pl.col("cost_pico").cast(pl.Int128) * pl.col("votes")).sum().alias("cost"),
-        pl.col("cost_pico").count().cast(pl.Int64).alias("priced"),
+    table = (
+        narrow(rows, *_KEYS, "votes", "cost_pico")
+        .group_by(_KEYS)
+        .agg(
+            pl.col("votes").sum().alias("requests"),
+            (pl.col("cost_pico").cast(pl.Int128) * pl.col("votes")).sum().alias("cost"),
+            pl.col("cost_pico").count().cast(pl.Int64).alias("priced"),
+        )
     )
     return {
         (row["input_bucket"], row["output_bucket"]): {name: int(row[name]) for name in ("requests", "cost", "priced")}

@@ -17,7 +17,7 @@ from analysis.causes.explain import Explained, Investigation, agree
 from analysis.causes.figures import number
 from analysis.causes.finding import findings_of
 from analysis.causes.goal import Goal, goals_of, population
-from analysis.causes.rows import Rows, aligned, main_stretch, prepare
+from analysis.causes.rows import Rows, aligned, main_stretch, prepare, thinned
 from analysis.causes.scene import Quiet, quiet_part, scene_of
 from analysis.causes.settings import CauseSettings
 from analysis.causes.window import Episode, episodes, incident_intervals
@@ -55,7 +55,9 @@ def diagnose(
     broken = [result for result in judged if result.verdict in ("breached", "endangered")]
     if not broken or frame.height == 0:
         return ()
-    rows = prepare(main_stretch(with_flags(frame, broken, objectives), settings))
+    whole = main_stretch(with_flags(frame, broken, objectives), settings)
+    looked_at, one_in = thinned(whole, min(result.bad for result in broken), settings)
+    rows = prepare(looked_at)
     if rows.frame.height == 0:
         return ()
     end_s = (rows.end_ns - rows.start_ns) / NS_PER_S
@@ -90,7 +92,8 @@ def diagnose(
     order = {pair: place for place, pair in enumerate((goal.id, interval) for goal, interval in runs)}
     explained.sort(key=lambda item: order[item[1].goal.id, item[1].interval])
     left = {name: len(found) - settings.max_runs for name, found in intervals.items() if len(found) > settings.max_runs}
-    return findings_of(explained, catalog or built_in(), settings, fleet, left_out=left)
+    sample = (one_in, looked_at.height) if one_in > 1 else None
+    return findings_of(explained, catalog or built_in(), settings, fleet, left_out=left, sample=sample)
 
 
 def _is_calm(rows: Rows, goal: Goal, frame: pl.DataFrame) -> bool:

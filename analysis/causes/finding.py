@@ -59,6 +59,7 @@ def findings_of(
     fleet: Fleet | None = None,
     *,
     left_out: Mapping[str, int] | None = None,
+    sample: tuple[int, int] | None = None,
 ) -> tuple[Finding, ...]:
     """All findings, in the order given, ranked within each objective.
 
@@ -67,6 +68,7 @@ def findings_of(
 
     Args:
         left_out: per objective, how many weaker runs were not looked into.
+        sample: where not all requests were looked into: one in how many, and how many that makes.
     """
     breached = frozenset(name for _, entry, _ in explained for name in (entry.goal.kind, entry.goal.metric))
     shared = {id(investigation): SceneFacts(investigation, breached, fleet) for _, _, investigation in explained}
@@ -87,7 +89,8 @@ def findings_of(
             ranks[entry.goal.id] += 1
             around = (episode, investigation, saved, advice, catalog, predictor)
             found[key] = _finding(ranks[entry.goal.id], explanation, entry, around)
-    return tuple(_with_rest(finding, (left_out or {}).get(finding.objective, 0)) for finding in found.values())
+    told = (_with_rest(finding, (left_out or {}).get(finding.objective, 0)) for finding in found.values())
+    return tuple(told if sample is None else (_with_sample(finding, *sample) for finding in told))
 
 
 def _with_rest(finding: Finding, n: int) -> Finding:
@@ -96,6 +99,12 @@ def _with_rest(finding: Finding, n: int) -> Finding:
         return finding
     rest = Evidence("further runs of breached windows, weaker than these and not looked into", float(n), None, "count")
     return replace(finding, evidence=[*finding.evidence, rest])
+
+
+def _with_sample(finding: Finding, one_in: int, n: int) -> Finding:
+    """The finding with a word on the requests that it rests on; its counts are of these."""
+    said = Evidence(f"requests in which causes were searched: one in {one_in} of all", float(n), None, "count")
+    return replace(finding, evidence=[*finding.evidence, said])
 
 
 def _absent(investigation: Investigation, catalog: Catalog) -> frozenset[str]:

@@ -17,6 +17,7 @@ from analysis.causes.in_flight import MIN_RATE, counted_batch
 from analysis.causes.settings import CauseSettings
 from analysis.dimensions import dimension
 from analysis.division import divided
+from analysis.metrics.catalog import BY_ID
 from ingest.schema import NS_PER_S, REQUESTS, STAGES
 
 FAILED = ("error", "timeout", "shed", "truncated")
@@ -70,6 +71,7 @@ KEPT = (
 )
 
 
+COUNTED = "counted_batch_size"  # of a frame that was thinned: what was counted before
 SCHEMA = frozenset(column.name for column in REQUESTS) | set(DIMENSIONS) | set(FIGURES)
 
 
@@ -116,6 +118,36 @@ def main_stretch(frame: pl.DataFrame, settings: CauseSettings) -> pl.DataFrame:
     return timed.filter(stretch == sizes["stretch"][0])
 
 
+def thinned(frame: pl.DataFrame, fewest_bad: int, settings: CauseSettings) -> tuple[pl.DataFrame, int]:
+    """One request in n, and n: of a selection with many requests so few that the method holds them several times over.
+
+    By the hash of the key, so that the same requests are taken every time; `sampling_rate` says so to all who count.
+
+    Args:
+        frame: measured requests.
+        fewest_bad: bad requests of the objective that has the fewest; where a sample would have too few, all are taken.
+        settings: limits of the method.
+    """
+    one_in = min(-(-frame.height // settings.max_rows), fewest_bad // settings.min_bad)
+    if one_in < 2:
+        return frame, 1
+    known = frame.select("batch_size", "replica", "sampling_rate").select(
+        batch=pl.col("batch_size").max(), replicas=pl.col("replica").count(), rate=pl.col("sampling_rate").mean()
+    )
+    if not known["batch"][0] and known["replicas"][0] and known["rate"][0] >= MIN_RATE:
+        frame = frame.with_columns(_running(frame))  # all of them run beside each other, not only those that are taken
+    mine = frame.filter(pl.col("request_key").hash() % one_in == 0)
+    return mine.with_columns(pl.col("sampling_rate") / one_in), one_in
+
+
+def _running(frame: pl.DataFrame) -> pl.Series:
+    """Sequences in flight per request of a measured frame, counted, as column COUNTED."""
+    clock = divided(pl.col("started_ns") - pl.col("started_ns").min(), NS_PER_S).alias("at")
+    times = [_seconds(frame, stage) for stage in ("queue", "prefill", "before_first_token", "decode")]
+    told = frame.select(clock, _coded(frame, "replica"), pl.col("ttft").alias("m_ttft"), *times)
+    return counted_batch(told).alias(COUNTED)
+
+
 def aligned(earlier: Rows, rows: Rows) -> Rows:
     """Earlier rows with every column of the later ones; what they did not carry is null."""
     missing = [name for name in rows.frame.columns if name not in earlier.frame.columns]
@@ -144,8 +176,9 @@ def prepare(frame: pl.DataFrame) -> Rows:
     clock = divided(pl.col("started_ns") - start, NS_PER_S).alias("at")
     prepared = timed.select(
         clock,
-        *(_carried(timed, name) for name in (*FIGURES, *KEPT)),
-        *(pl.col(name).cast(pl.String).cast(pl.Categorical) for name in known),
+        *(_carried(timed, name) for name in (*FIGURES, *KEPT) if name != "batch_size"),
+        pl.col(COUNTED).alias("batch_size") if COUNTED in timed.columns else _carried(timed, "batch_size"),
+        *(_coded(timed, name) for name in known),
         *_metrics(timed),
         *(_seconds(timed, stage) for stage in STAGES),
         _seconds(timed, "itl_max"),
@@ -158,7 +191,9 @@ def prepare(frame: pl.DataFrame) -> Rows:
         prepared = prepared.sort("at", maintain_order=True)
     prepared = prepared.with_columns(_pool(known), _uncached(absent))
     basis = "measured" if "batch_size" not in absent else None
-    if basis is None and {"replica", "m_ttft"} <= set(prepared.columns) and rate >= MIN_RATE:
+    if basis is None and COUNTED in timed.columns:
+        basis = "counted"
+    elif basis is None and {"replica", "m_ttft"} <= set(prepared.columns) and rate >= MIN_RATE:
         prepared, basis = prepared.with_columns(counted_batch(prepared)), "counted"
     last = float(prepared["at"].max() or 0.0) if prepared.height else 0.0  # type: ignore[arg-type]
     return Rows(
@@ -187,13 +222,24 @@ def _carried(frame: pl.DataFrame, name: str) -> pl.Expr:
     return pl.lit(None, dtype=pl.Float64 if name in FIGURES else pl.String).alias(name)
 
 
+def _coded(frame: pl.DataFrame, name: str) -> pl.Expr:
+    return pl.col(name) if frame.schema[name] == pl.Categorical else pl.col(name).cast(pl.String).cast(pl.Categorical)
+
+
 def _metrics(frame: pl.DataFrame) -> list[pl.Expr]:
-    """Metric columns (float seconds, ratios, counts) of the measured frame, under `m_<metric>`."""
-    return [pl.col(name).alias(f"m_{name}") for name, dtype in frame.schema.items() if dtype == pl.Float64]
+    """Metric columns (float seconds, ratios, counts) of the measured frame, under `m_<metric>`; times in stages apart."""
+    timed = {BY_ID[stage].column for stage in STAGES}
+    return [
+        pl.col(name).alias(f"m_{name}")
+        for name, dtype in frame.schema.items()
+        if dtype == pl.Float64 and name not in timed
+    ]
 
 
 def _seconds(frame: pl.DataFrame, stage: str) -> pl.Expr:
-    name = f"{stage}_ns"
+    name, measured = f"{stage}_ns", BY_ID[stage].column
+    if frame.schema.get(measured) == pl.Float64:
+        return pl.col(measured).alias(f"t_{stage}")
     if name not in frame.columns:
         return pl.lit(None, dtype=pl.Float64).alias(f"t_{stage}")
     return divided(pl.col(name), NS_PER_S).alias(f"t_{stage}")

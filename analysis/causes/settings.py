@@ -13,6 +13,11 @@ from dataclasses import dataclass
 class CauseSettings:
     """Limits of the method. Durations are seconds, shares are ratios."""
 
+    # how much
+    max_rows: int = 1_000_000  # of a larger selection one request in so many is looked into that about these are left
+    min_bad: int = (
+        500  # bad requests of every objective that a sample must keep; so many show a cause of a tenth of them
+    )
     # since when
     bin_s: int = 300  # coarse step of the change-point scan: long enough for a stable share over the threshold
     fine_s: int = 60  # step of its refinement

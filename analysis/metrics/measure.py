@@ -53,11 +53,12 @@ def measure(requests: pl.DataFrame, settings: Settings | None = None) -> pl.Data
             .then(pl.lit("hit"))
             .when(pl.col("cached_input_tokens") == 0)
             .then(pl.lit("miss"))
+            .cast(pl.Categorical)
             .alias("cache_state"),
-            bucket("input_tokens", settings.buckets.input).alias("input_bucket"),
-            bucket("output_tokens", settings.buckets.output).alias("output_bucket"),
-            local.dt.hour().cast(pl.Int64).alias("hour"),
-            local.dt.weekday().cast(pl.Int64).alias("weekday"),
+            bucket("input_tokens", settings.buckets.input).cast(pl.Categorical).alias("input_bucket"),
+            bucket("output_tokens", settings.buckets.output).cast(pl.Categorical).alias("output_bucket"),
+            local.dt.hour().alias("hour"),
+            local.dt.weekday().alias("weekday"),
             (1.0 / pl.col("sampling_rate").fill_null(1.0)).alias("weight"),
             *status_flags(settings.policy),
             *(

@@ -93,7 +93,11 @@ def _status(
     if unclear_days(rows, [name for name, _ in where]):
         return None, ["some days kept the rarer values of a filtered dimension together, so counts are not told"]
     kept = rows.filter(matches(where)).select("status_class", pl.col("requests"))
-    standing = frame.group_by("status_class").agg(pl.len().cast(pl.Int64).alias("requests"))
+    standing = (
+        frame.select(pl.col("status_class").cast(pl.String))
+        .group_by("status_class")
+        .agg(pl.len().cast(pl.Int64).alias("requests"))
+    )
     sums = pl.concat([kept, standing]).group_by("status_class").agg(pl.col("requests").sum()).sort("status_class")
     return dict(sums.iter_rows()), []
 

@@ -122,7 +122,7 @@ def _added(rows: pl.DataFrame, table: str) -> pl.DataFrame:
         *(pl.col(name).sum() for name in figures),
         *(pl.col(name).min() if name == "first_ns" else pl.col(name).max() for name in edges),
     )
-    return found.select(rows.columns).sort(keys, nulls_last=True)
+    return found.select(rows.columns).cast({pl.Categorical: pl.String}).sort(keys, nulls_last=True)
 
 
 def folded(added: Frames) -> Frames:

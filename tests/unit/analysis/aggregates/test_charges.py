@@ -9,6 +9,7 @@ from fractions import Fraction
 import polars as pl
 import pytest
 
+from analysis.aggregates import charges as module
 from analysis.aggregates.charges import MEASURES, charge_lines, condensed_lines, cube, fraction_of, total
 from analysis.ledger import keep_ledger
 from analysis.pricebook import PriceBook, PriceEntry
@@ -50,6 +51,20 @@ def test_lines_are_added_up_exactly_beyond_64_bits_too(count: int) -> None:
     lines = condensed_lines(ledger.requests, ledger, ("user",))
     found = cube(lines, ["user"], {"input_tokens": MEASURES["input_tokens"]})
     assert found == {("u",): {"input_tokens": 2 * count}, ("v",): {"input_tokens": 1}}
+
+
+def test_lines_that_are_condensed_some_at_a_time_add_up_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = calls(
+        {"request_key": "r-1", "model": "m", "input_tokens": 16, "output_tokens": 0},
+        {"request_key": "r-1", "model": "n", "input_tokens": 32, "output_tokens": 0},
+    )
+    rows = requests(tokens(1, user="u"), tokens(48, user="v", n_call_rows=2), tokens(2, user="u"), tokens(4, user="w"))
+    ledger = keep_ledger(rows, inner, BOOK)
+    at_once = cube(condensed_lines(ledger.requests, ledger, ("user", "model")), ["user", "model"], MEASURES)
+    monkeypatch.setattr(module, "_AT_ONCE", 1)
+    parts = condensed_lines(ledger.requests, ledger, ("user", "model"))
+    assert parts.height == 5
+    assert cube(parts, ["user", "model"], MEASURES) == at_once
 
 
 def test_every_kind_of_waste_is_told_apart() -> None:

@@ -287,3 +287,15 @@ def test_without_a_normal_nothing_is_said_to_have_grown() -> None:
     assert [entry.title for entry in found] == [
         "Slow requests spend their time in model; there is no normal to compare with"
     ]
+
+
+def test_a_sample_finds_the_same_cause_and_says_that_it_is_one() -> None:
+    rows = service(slow_replica)
+    whole = findings(rows)
+    found = findings(rows, settings=CauseSettings(max_rows=-(-len(rows) // 2), min_bad=10))
+    assert told(found, "tpot") == told(whole, "tpot")
+    said = found[0].evidence[-1]
+    assert said.figure == "requests in which causes were searched: one in 2 of all"
+    assert isinstance(said.value, float)
+    assert 0.4 * len(rows) < said.value < 0.6 * len(rows)
+    assert not any(item.figure.startswith("requests in which") for item in whole[0].evidence)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
-from analysis.causes.rows import prepare
+from analysis.causes.rows import prepare, thinned
+from analysis.causes.settings import CauseSettings
 from analysis.metrics.measure import measure
 from tests.support.builders import MONDAY_NS, frame, request
 
@@ -55,3 +57,30 @@ def test_promoted_attributes_are_dimensions_too() -> None:
     rows = prepare(measure(frame([request(1) | {"dimensions": '{"team": "search"}'}])))
     assert "team" in rows.dimensions
     assert rows.frame["team"].cast(str).to_list() == ["search"]
+
+
+def test_of_very_many_requests_one_in_so_many_is_taken_and_the_rate_says_so() -> None:
+    whole = measure(frame([request(at, sampling_rate=0.5) for at in range(200)]))
+    settings = CauseSettings(max_rows=50, min_bad=10)
+    taken, one_in = thinned(whole, 40, settings)
+    again, _ = thinned(whole.reverse(), 40, settings)
+    assert one_in == 4
+    assert 25 < taken.height < 80
+    assert taken["sampling_rate"].unique().to_list() == [0.125]
+    assert again["request_key"].sort().to_list() == taken["request_key"].sort().to_list()
+
+
+@pytest.mark.parametrize(("fewest_bad", "one_in"), [(39, 3), (19, 1), (0, 1)])
+def test_a_sample_keeps_enough_bad_requests_of_every_objective(fewest_bad: int, one_in: int) -> None:
+    whole = measure(frame([request(at) for at in range(200)]))
+    assert thinned(whole, fewest_bad, CauseSettings(max_rows=50, min_bad=10))[1] == one_in
+
+
+def test_the_batch_that_nobody_measured_is_counted_over_all_requests_before_some_are_taken() -> None:
+    whole = measure(frame([request(at, at_s=at / 10, ttft_ms=100.0, e2e_ms=5000.0, replica="a") for at in range(200)]))
+    taken, one_in = thinned(whole, 100, CauseSettings(max_rows=100, min_bad=10))
+    found, expected = (prepare(rows).frame.select("request_key", "batch_size") for rows in (taken, whole))
+    assert one_in == 2
+    assert prepare(taken).batch_basis == "counted"
+    assert not prepare(taken).has("batch_size")
+    assert found.rows() == expected.filter(pl.col("request_key").is_in(found["request_key"].to_list())).rows()
