@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AssemblyCounts",
     "Cancelled",
+    "GatheredSpans",
     "SpanCounts",
     "SpanOptions",
     "assemble",
@@ -56,6 +57,8 @@ Progress = Callable[[int, int], None]  # bytes done, bytes in all
 Cancelling = Callable[[], bool]
 
 SAMPLE_BYTES = 4 << 20  # of a source, to learn its lists of names from
+GROUP_ROWS = 122_880  # rows of a row group: fewer in one statement stay in memory until the transaction ends
+OF_BATCH = frozenset({"span_batch", "span_stage", "span_shapes", "span_kinds"})  # temporary tables of a batch of spans
 MOST_NAMES = 200  # that are not understood, told by name; names with ids in them make more than anyone reads
 STAGED_BYTES = 32 << 20  # smaller sources go through a stage, so several may make up one upload
 SIGNALS = {"line.metrics": "metrics", "line.logs": "logs"}
@@ -153,23 +156,50 @@ def load_spans(  # noqa: PLR0917  # the first six are what every load has
 def stage_spans(
     cursor: DuckDBPyConnection, batch: Sequence[RawSpan], upload_id: str, options: SpanOptions
 ) -> SpanCounts:
-    """Counts of one batch of spans from a Python reader, now in the store; requests follow with `assemble`.
+    """Counts of one batch of spans from a Python reader, now in the store; requests follow with `assemble`."""
+    gathered = GatheredSpans(cursor, upload_id, options)
+    gathered.add(batch)
+    return gathered.staged()
 
-    The same rules as for OTLP JSON: rejects, duplicates, names. A batch of some thousands is cheap per span; one span
-    at a time is not.
+
+class GatheredSpans:
+    """Spans of a Python reader on their way into the store, as many at once as it writes to disk at once.
+
+    The same rules as for OTLP JSON: rejects, duplicates, names.
     """
-    spans.prepare(cursor)
-    learned = _learned(options)
-    relation = span_batch.relation(cursor, batch, options.mapping)
-    spans.learn(cursor, relation.sql, relation.parameters, learned)
-    intake = _take_in(cursor, [relation], learned, upload_id, options, staged=True)
-    rejects: tuple[Reject, ...] = ()
-    if intake.rejected:
+
+    def __init__(self, cursor: DuckDBPyConnection, upload_id: str, options: SpanOptions) -> None:
+        self._cursor = cursor
+        self._upload_id = upload_id
+        self._options = options
+        self._lines = array("q")  # 0: none
+
+    @property
+    def is_full(self) -> bool:
+        """Whether they are as many as the store writes at once; fewer are kept in memory until the transaction ends."""
+        return len(self._lines) >= GROUP_ROWS
+
+    def add(self, batch: Sequence[RawSpan]) -> None:
+        """Takes some more; a batch of some thousands is cheap per span, one span at a time is not."""
+        span_batch.gather(self._cursor, batch, self._options.mapping, before=len(self._lines))
+        self._lines.extend(span.line or 0 for span in batch)
+
+    def staged(self) -> SpanCounts:
+        """Counts of the spans since the last time, now in the store; requests follow with `assemble`."""
+        if not self._lines:
+            return SpanCounts()
+        cursor, relation, learned = self._cursor, span_batch.gathered(), _learned(self._options)
+        spans.prepare(cursor)
+        spans.learn(cursor, relation.sql, relation.parameters, learned)
+        intake = _take_in(cursor, [relation], learned, self._upload_id, self._options, staged=True)
+        told = spans.refusals(cursor, relation, learned) if intake.rejected else ()
         rejects = tuple(
-            Reject(batch[number - 1].line, None, reason, head_of(head or ""), detail)
-            for number, reason, head, detail in spans.refusals(cursor, relation, learned)
+            Reject(self._lines[number - 1] or None, None, reason, head_of(head or ""), detail)
+            for number, reason, head, detail in told
         )
-    return _counts(intake, learned, rejects)
+        temporary.release(cursor, OF_BATCH.__contains__)  # else the transaction holds those of all batches
+        self._lines = array("q")
+        return _counts(intake, learned, rejects)
 
 
 def stage_pieces(

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.assemble import MOST_NAMES, SpanCounts, SpanOptions, load_spans, stage_spans
+from ingest.assemble import MOST_NAMES, GatheredSpans, SpanCounts, SpanOptions, load_spans
 from ingest.errors import Cancelled, Reject
 from ingest.formats.contract import Format, Head, RawNote, RawReject, RawRequest, RawSpan, RowReader, Source, SpanReader
 from ingest.formats.unread import Unread
@@ -47,6 +47,7 @@ class RowLoad:
         self.reader = file_format.reader
         self.unread = Unread(self.reader.redundant)
         self.spans = SpanOptions(options.mapping, options.attributes, options.sampling_rate, file_format.name)
+        self.gathered = GatheredSpans(cursor, upload_id, self.spans)
         self.read = self.accepted = self.duplicate = self.rejected = 0
         self.first: list[Reject] = []
         self.names: Counter[str] = Counter()
@@ -80,6 +81,7 @@ class RowLoad:
             tick()
             if cancelled():
                 raise Cancelled("the load was cancelled; nothing of it is stored")
+        self._staged()
         if self.timeless and not any("belong to no week" in note for note in self.notes):
             are = (
                 "row has no time, so its request belongs"
@@ -123,7 +125,12 @@ class RowLoad:
         if not batch:
             return
         self.has_spans = True
-        counts = stage_spans(self.cursor, batch, self.upload_id, self.spans)
+        self.gathered.add(batch)
+        if self.gathered.is_full:
+            self._staged()
+
+    def _staged(self) -> None:
+        counts = self.gathered.staged()
         add_rejects(self.store, self.cursor, self.upload_id, counts.rejects)
         self.first.extend(counts.rejects[: max(0, FIRST_REJECTS - len(self.first))])
         self.read += counts.read

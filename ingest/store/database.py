@@ -373,6 +373,7 @@ def _connect(file: Path, settings: StoreSettings, scratch: Path) -> duckdb.DuckD
         "preserve_insertion_order": True,
         "autoinstall_known_extensions": False,
         "produce_arrow_string_view": True,  # text as Polars holds it: no copy between two forms
+        "write_buffer_row_group_count": 1,  # five of table spans, as by default, are half a gigabyte
     }
     try:
         return duckdb.connect(str(file), config=config)

@@ -28,14 +28,26 @@ LATEST_NS = (1 << 63) - 1  # what the store holds
 
 def relation(cursor: duckdb.DuckDBPyConnection, batch: Sequence[RawSpan], own: OwnNames) -> RawRelation:
     """The batch as raw spans, held in a temporary table of the cursor; `line` is the number within the batch."""
-    cursor.register("span_frame", ArrowFrame(pl.DataFrame(_columns(batch, own), schema=_schema())))
+    gather(cursor, batch, own, before=0)
+    return gathered()
+
+
+def gather(cursor: duckdb.DuckDBPyConnection, batch: Sequence[RawSpan], own: OwnNames, *, before: int) -> None:
+    """Adds the batch to the raw spans of the cursor.
+
+    Args:
+        before: how many of them there are; with 0 it begins anew.
+    """
+    cursor.register("span_frame", ArrowFrame(pl.DataFrame(_columns(batch, own, before), schema=_schema())))
+    made = "INSERT INTO span_batch" if before else "CREATE OR REPLACE TEMP TABLE span_batch AS"
     try:
-        cursor.execute(
-            f"CREATE OR REPLACE TEMP TABLE span_batch AS SELECT * REPLACE ({_split('names')}, {_split('vals')}) "
-            "FROM span_frame"
-        )
+        cursor.execute(f"{made} SELECT * REPLACE ({_split('names')}, {_split('vals')}) FROM span_frame")
     finally:
         cursor.unregister("span_frame")
+
+
+def gathered() -> RawRelation:
+    """The raw spans of the cursor; `line` is their number."""
     sql = "SELECT * EXCLUDE (trace_state), kept_share(trace_state) AS kept FROM span_batch"
     return RawRelation(sql, sql)
 
@@ -94,7 +106,7 @@ def _schema() -> dict[str, pl.DataType]:
     return integers | dict.fromkeys(texts, pl.String()) | EVENT_TYPES
 
 
-def _columns(batch: Sequence[RawSpan], own: OwnNames) -> dict[str, object]:
+def _columns(batch: Sequence[RawSpan], own: OwnNames, before: int) -> dict[str, object]:
     """Values of the whole batch, column by column; columns of the schema that no span fills are null."""
     wanted = promoted(own)
     told = [_attributes(span, wanted) for span in batch]
@@ -104,7 +116,7 @@ def _columns(batch: Sequence[RawSpan], own: OwnNames) -> dict[str, object]:
     columns: dict[str, object] = dict.fromkeys((*_INTEGERS, "line_state", *EVENT_TYPES), nothing)
     columns |= {name: [event.get(name) for event in events] for name in EVENT_TYPES} if any(events) else {}
     return columns | {
-        "line": range(1, len(batch) + 1),
+        "line": range(before + 1, before + len(batch) + 1),
         "encoding": [0] * len(batch),
         "text": [f"{span.name} {span.trace_id} {span.span_id}"[:HEAD_CHARACTERS] for span in batch],
         "scope": [span.scope for span in batch],
