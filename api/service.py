@@ -268,7 +268,7 @@ class Service:
             ConfigError: the question, one of its files or a dimension breaks a rule.
         """
         side, ledger, kept = self._charged(self._checked(question))
-        behind = side.frame.select("upload_id").unique().cast(str)  # no codes
+        behind = side.frame.select("upload_id").unique().cast({"upload_id": str})  # no codes
         uploads = self.store.uploads().join(behind, on="upload_id", how="semi").select("sha256", "name")
         hashes = source_hash(sha256 or name for sha256, name in uploads.iter_rows())
         options = FocusOptions(version, source_hash=hashes, generator=f"tailwise {metadata.version('tailwise')}")

@@ -167,10 +167,13 @@ def lines_relation(lines: str, spelling: Spelling, *, promoted: bool = False) ->
         WHEN trim(json::VARCHAR, '{{}} ') = '' THEN 'empty' ELSE 'other' END"""
     wanted = "" if spelling == "camel" else f" WHERE j.{mine} IS NOT NULL"
     bits = SNAKE if spelling == "snake" else 0
-    extra, names, vals = "NULL AS extra", "names", "vals"
+    # attributes without a value are not told, as in protobuf
+    names = "CASE WHEN list_count(vals) = len(vals) THEN names ELSE list_where(names, list_transform(vals, lambda v: v IS NOT NULL)) END"
+    vals = "CASE WHEN list_count(vals) = len(vals) THEN vals ELSE list_filter(vals, lambda v: v IS NOT NULL) END"
+    extra = "NULL AS extra"
     if promoted:
         extra = "list_transform($promoted, lambda n: resource_values[list_position(resource_names, n)]) AS extra"
-        names, vals = "list_concat(names, $promoted_as)", "list_concat(vals, extra)"
+        names, vals = f"list_concat({names}, $promoted_as)", f"list_concat({vals}, extra)"
     return f"""
 SELECT line, coalesce(line_state, CASE WHEN s IS NULL THEN 'nothing' END) AS line_state, text, encoding, scope, trace_id,
     span_id, parent_id, kept, name, kind, started, ended, status, dropped, {_event_fields()}, {names} AS names,

@@ -44,6 +44,10 @@ SPANS: dict[str, dict[str, Any]] = {
     "empty list": {
         "attributes": [{"key": "x", "value": {"arrayValue": {}}}, {"key": "y", "value": {"kvlistValue": {}}}]
     },
+    "attributes without a value": {
+        "attributes": [{"key": "x"}, {"key": "y", "value": {"stringValue": "a"}}, {"key": "z", "value": {}}]
+    },
+    "no attribute with a value": {"attributes": [{"key": "x"}, {"key": "z", "value": {}}]},
     "no name": {"name": ""},
     "name not told": {"name": None, "kind": None},
     "kind zero": {"kind": 0},
