@@ -107,6 +107,14 @@ def _pieces(
     """The messages in pieces; those that cannot be read are added to the rejects."""
     columns = Columns(names)
     size = 0
+    taken: dict[int, Reject] = {}  # messages of the piece by their place, told as they are if they turn out broken
+
+    def piece() -> Piece:
+        made = columns.piece()
+        rejects.extend(taken[place] for place in made.broken)
+        taken.clear()
+        return made
+
     for message in found:
         if cancelled is not None and cancelled():
             raise Cancelled("the load was cancelled; nothing of it is stored")
@@ -118,12 +126,13 @@ def _pieces(
         except UnreadableInput:
             rejects.append(message.reject("bad_value"))
             continue
+        taken[message.offset] = message.reject("bad_value")
         size += len(message.body)
         if columns.n_spans >= PIECE_SPANS or size >= PIECE_BYTES:
-            yield columns.piece()
+            yield piece()
             size = 0
     if columns.n_spans:
-        yield columns.piece()
+        yield piece()
 
 
 def one_ahead(items: Iterator[T]) -> Generator[T, None, None]:

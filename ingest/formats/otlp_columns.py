@@ -6,97 +6,73 @@ are base64. Bytes that are not UTF-8 become replacement characters, for an expor
 a character has told the rest of the message well.
 Source: OTLP 1.x, trace.proto and common.proto; protobuf encoding.
 
-A message costs one parse by the protobuf library, in which attributes stay bytes, and one look-up per attribute: an
-emitter writes nine of ten attributes again and again, and a tenth of them is read by hand, four times as fast as by
-the library.
+The protobuf library reads a message down to its spans, which stay bytes; those are read by otlp_wire, thousands at once.
+What few spans have, or write otherwise than usual, is read by the library: events, lists, a span that is odd.
 """
 
 from __future__ import annotations
 
-import base64
-import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
-from operator import attrgetter
-from struct import Struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import polars as pl
-from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
-from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
-from google.protobuf.message_factory import GetMessageClass
-from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
-from opentelemetry.proto.common.v1 import common_pb2
-from opentelemetry.proto.resource.v1 import resource_pb2
-from opentelemetry.proto.trace.v1 import trace_pb2
 
 from ingest.errors import UnreadableInput
+from ingest.formats import otlp_wire as wire
 from ingest.formats.attributes import RESOURCE_PICKS
+from ingest.formats.otlp_library import KNOWN_BYTES, NO_FIGURES, KnownAttributes, class_of, request_class, text_of
+from ingest.formats.otlp_wire import Data, Ints, Walk
 from ingest.formats.span_events import EVENT_TYPES, Attributes, event_figures
 
-SEPARATOR = "\x1f"  # the control character for it; values of one span are joined by it on their way into the table
-KNOWN_LIMIT = 100_000  # attributes kept by their bytes, some 30 MB
-KNOWN_LAYOUTS = 10_000
-KNOWN_BYTES = 256  # of an attribute that is kept; a longer one is some text that hardly comes twice
-CHUNK_SPANS = 8_192  # rows that one thread of the store takes at once
+KNOWN_NAMES = 20_000  # of attributes, at the beginning of a piece
+CHUNK_SPANS = 8_192  # that are read at once: their arrays stay in the cache of a core
 
-KEY, VALUE = 0x0A, 0x12  # tags of the two fields of an attribute
-STRING, BOOL, INT, DOUBLE = 0x0A, 0x10, 0x18, 0x21  # tags of the plain values
-TWO_BYTES = 0x80  # the first length that takes two bytes
-MAX_INT = 1 << 63  # a varint above it is a negative number
-_DOUBLE = Struct("<d").unpack_from
-
-_NO_FIGURES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}  # as Python and as OTLP JSON write them
-NO_VALUE = (None, "")  # of an attribute without a value, which is left out
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-_NAMES = {
-    "string_value": "stringValue",
-    "bool_value": "boolValue",
-    "int_value": "intValue",
-    "double_value": "doubleValue",
-    "array_value": "arrayValue",
-    "kvlist_value": "kvlistValue",
-    "bytes_value": "bytesValue",
-}
-_FIELDS: dict[str, tuple[str, Any]] = {  # column -> field of a span, type
-    "trace_id": ("trace_id", pl.Binary()),
-    "span_id": ("span_id", pl.Binary()),
-    "parent_id": ("parent_span_id", pl.Binary()),
-    "trace_state": ("trace_state", pl.String()),
-    "name": ("name", pl.String()),
-    "kind": ("kind", pl.Int32()),
-    "started": ("start_time_unix_nano", pl.UInt64()),
-    "ended": ("end_time_unix_nano", pl.UInt64()),
-    "status": ("status.code", pl.Int32()),
-    "dropped": ("dropped_events_count", pl.UInt32()),
-}
-_FIELDS_OF = attrgetter(*(field for field, _ in _FIELDS.values()))
-_EVENTS_OF = attrgetter("events")
-_ATTRIBUTES_OF = attrgetter("attributes")
-_OWN: dict[str, Any] = {  # columns of a span beside its fields
+_SCHEMA: dict[str, Any] = {
     "place": pl.Int64(),
     "group": pl.Int32(),
     "shape": pl.Int32(),
-    "vals": pl.String(),
+    "vals": pl.List(pl.String()),
+    "trace_id": pl.Binary(),
+    "span_id": pl.Binary(),
+    "parent_id": pl.Binary(),
+    "trace_state": pl.String(),
+    "name": pl.String(),
+    "kind": pl.Int32(),
+    "started": pl.UInt64(),
+    "ended": pl.UInt64(),
+    "status": pl.Int32(),
+    "dropped": pl.UInt32(),
+    **EVENT_TYPES,
 }
-_SCHEMA: dict[str, Any] = _OWN | {name: kind for name, (_, kind) in _FIELDS.items()} | EVENT_TYPES
+_BYTES = {  # column -> tag
+    "trace_id": wire.TRACE_ID,
+    "span_id": wire.SPAN_ID,
+    "parent_id": wire.PARENT_ID,
+    "trace_state": wire.TRACE_STATE,
+    "name": wire.NAME,
+}
+# a double between these is written alike by everyone; beyond, the exponent is not
+_PLAIN_FROM, _PLAIN_BELOW = 1e-4, 1e16
 
 
 @dataclass(frozen=True)
 class Piece:
     """Some messages as columns.
 
-    `spans`: place (byte offset of the message), group and shape (rows of the other two), vals (values joined by
-    SEPARATOR, null without attributes), ids as bytes, times in ns with 0 for unset, figures of events.
+    `spans`: place (byte offset of the message), group and shape (rows of the other two), vals (texts of the values),
+    ids as bytes, times in ns with 0 for unset, figures of events.
     `groups`: group, scope, the picks of the resource, extra (values of the promoted attributes of the resource).
     `shapes`: shape, names (list of attribute names, in the order of vals).
+    `broken`: places of messages that cannot be read, of which nothing is told.
     """
 
     spans: pl.DataFrame
     groups: pl.DataFrame
     shapes: pl.DataFrame
+    broken: tuple[int, ...] = ()
 
 
 class Columns:
@@ -109,27 +85,31 @@ class Columns:
     def __init__(self, promoted: Sequence[str] = ()) -> None:
         self._promoted = promoted
         self._known = KnownAttributes()
-        self._class = _request_class()
+        self._keys = wire.Keys()
         self._begin()
 
     def _begin(self) -> None:
+        if len(self._keys.names) > KNOWN_NAMES:
+            self._keys = wire.Keys()
+        self._numbered = _Numbered(self._known, self._keys)
         self._chunks: list[pl.DataFrame] = []
+        self._broken: set[int] = set()
         self._groups: dict[tuple[bytes, ...], int] = {}
         self._group_rows: list[tuple[object, ...]] = []
-        self._shapes = _Shapes()
+        self._shapes: dict[tuple[int, ...], int] = {}
         self._clear()
 
     def _clear(self) -> None:
-        self._columns: dict[str, list[Any]] = {name: [] for name in (*_OWN, *_FIELDS)}
-        self._events: dict[int, dict[str, object]] = {}  # row -> figures of its events
+        self._spans: list[bytes] = []
+        self._runs: list[tuple[int, int, int]] = []  # place, group and number of spans that follow one another
 
     @property
     def n_spans(self) -> int:
         """Spans since the latest piece."""
-        return sum(chunk.height for chunk in self._chunks) + len(self._columns["place"])
+        return sum(chunk.height for chunk in self._chunks) + len(self._spans)
 
     def add(self, body: bytes, place: int) -> None:
-        """Takes one message.
+        """Takes one message; one of which a span cannot be read is told as broken by the piece.
 
         Args:
             place: told with every span of it.
@@ -143,32 +123,37 @@ class Columns:
             raise UnreadableInput(
                 f"the body is no protobuf ExportTraceServiceRequest: {error}", code="malformed_body"
             ) from error
-        for group, told in read:
-            self._keep(place, group, told)
-        if len(self._columns["place"]) >= CHUNK_SPANS:
+        for group, spans in read:
+            self._spans += spans
+            self._runs.append((place, group, len(spans)))
+        if len(self._spans) >= CHUNK_SPANS:
             self._close_chunk()
 
     def piece(self) -> Piece:
         """The messages since the latest piece."""
         self._close_chunk()
+        spans = pl.concat(self._chunks, rechunk=False) if self._chunks else pl.DataFrame(schema=_SCHEMA)
+        if self._broken:
+            spans = spans.filter(~pl.col("place").is_in(list(self._broken)))
         resource = dict.fromkeys(RESOURCE_PICKS, pl.String())
         groups = {"group": pl.Int32(), "scope": pl.String()} | resource | {"extra": pl.List(pl.String())}
-        names = [(number, list(names)) for names, number in self._shapes.items()]
+        names = [(number, [self._keys.names[i] for i in shape]) for shape, number in self._shapes.items()]
         made = Piece(
-            pl.concat(self._chunks, rechunk=False) if self._chunks else pl.DataFrame(schema=_SCHEMA),
+            spans,
             pl.DataFrame(self._group_rows, schema=groups, orient="row"),
             pl.DataFrame(names, schema={"shape": pl.Int32(), "names": pl.List(pl.String())}, orient="row"),
+            tuple(sorted(self._broken)),
         )
         self._begin()
         return made
 
-    def _read(self, body: bytes) -> Iterator[tuple[int, _Told]]:
-        for resource_spans in self._class.FromString(body).resource_spans:
+    def _read(self, body: bytes) -> Iterator[tuple[int, list[bytes]]]:
+        for resource_spans in request_class().FromString(body).resource_spans:
             resource = tuple(resource_spans.resource.attributes)
             for scope_spans in resource_spans.scope_spans:
                 spans = list(scope_spans.spans)
                 if spans:
-                    yield self._group(resource, scope_spans.scope.name), self._told(spans)
+                    yield self._group(resource, scope_spans.scope.name), spans
 
     def _group(self, resource: tuple[bytes, ...], scope: bytes) -> int:
         key = (scope, *resource)
@@ -177,232 +162,250 @@ class Columns:
             picks = [next((told[n] for n in names if told.get(n)), None) for names in RESOURCE_PICKS.values()]
             number = self._groups[key] = len(self._groups)
             extra = [told.get(name, "") for name in self._promoted]
-            self._group_rows.append((number, _text(scope) or None, *picks, extra))
+            self._group_rows.append((number, text_of(scope) or None, *picks, extra))
         return self._groups[key]
 
-    def _told(self, spans: list[Any]) -> _Told:
-        get, shapes = self._known.__getitem__, self._shapes
-        numbers: list[int] = []
-        values: list[str | None] = []
-        for attributes in map(_ATTRIBUTES_OF, spans):
-            pairs = tuple(map(get, attributes))
-            names, told = zip(*pairs) if pairs else ((), ())  # noqa: B905  # strict costs a fifth of it
-            shape = shapes[names]
-            if shape < 0:  # an attribute without value among them
-                kept = [pair for pair in pairs if pair[0] is not None]
-                names, told = zip(*kept, strict=True) if kept else ((), ())
-                shape = shapes[names]
-            numbers.append(shape)
-            values.append(SEPARATOR.join(told) if told else None)
-        events = {
-            row: event_figures(map(self._event, told)) for row, told in enumerate(map(_EVENTS_OF, spans)) if len(told)
-        }
-        fields: dict[str, Iterable[Any]] = dict(zip(_FIELDS, zip(*map(_FIELDS_OF, spans), strict=True), strict=True))
-        fields |= {name: map(_text, fields[name]) for name in ("name", "trace_state")}
-        return _Told(numbers, values, fields, events)
+    def _close_chunk(self) -> None:
+        if self._runs:
+            places, groups, counts = np.array(self._runs, np.int64).T
+            places, groups = np.repeat(places, counts), np.repeat(groups, counts)
+            n_parts = -(-len(self._spans) // wire.MOST_AT_ONCE)
+            for i in range(n_parts):
+                part = slice(i * len(self._spans) // n_parts, (i + 1) * len(self._spans) // n_parts)
+                self._chunks.append(self._frame(self._spans[part], places[part], groups[part]))
+        self._clear()
+
+    def _frame(self, spans: list[bytes], places: Ints, groups: Ints) -> pl.DataFrame:
+        data = Data(spans)
+        walked = wire.walk(data)
+        if walked.is_odd.any():
+            for row in np.flatnonzero(walked.is_odd).tolist():
+                spans[row] = self._anew(spans[row], int(places[row]))
+            data = Data(spans)
+            walked = wire.walk(data)
+        chunk = _Chunk(data, walked, places)
+        told = wire.values(data, walked.attributes)
+        rows, strings = np.arange(len(spans)), np.flatnonzero(told.kinds == wire.STRING)
+        parts = [(rows, *walked.fields[tag]) for tag in _BYTES.values()]
+        parts.append((walked.attributes.rows[strings], told.starts[strings], told.sizes[strings]))
+        *fields, texts = _slices(spans, data, parts)
+        shapes, vals = self._attributes(chunk, texts, told)
+        columns = {"place": places, "group": groups, "shape": shapes, "vals": vals, **_fields(chunk)}
+        columns |= dict(zip(_BYTES, fields, strict=True)) | self._events(chunk)
+        columns |= {name: _decoded(columns[name]) for name in ("name", "trace_state")}
+        self._broken |= chunk.broken
+        return pl.DataFrame(columns, schema=_SCHEMA)
+
+    def _anew(self, span: bytes, place: int) -> bytes:
+        """The span as the library writes it, without what it does not know; nothing of one that cannot be read."""
+        try:
+            read = class_of("Span").FromString(span)
+        except DecodeError:
+            self._broken.add(place)
+            return b""
+        read.DiscardUnknownFields()
+        told: bytes = read.SerializeToString()
+        return told
+
+    def _attributes(self, chunk: _Chunk, texts: pl.Series, told: wire.Values) -> tuple[Ints, pl.Series]:
+        """Shape of every span and its values; `texts` are those of the attributes that are strings."""
+        rows = chunk.walked.attributes.rows
+        names = self._keys.numbers(chunk.data, told.key_starts, told.key_sizes)
+        odd = np.flatnonzero(told.kinds == 0)
+        others = self._others(chunk, odd)
+        names[odd] = [number for number, _ in others]
+        vals = _texts(chunk.data, told, texts, odd, [text for _, text in others])
+        if len(odd) and (names[odd] < 0).any():
+            is_told = names >= 0
+            rows, names, vals = rows[is_told], names[is_told], vals.filter(pl.Series(is_told))
+        counts = np.bincount(rows, minlength=len(chunk.places))
+        return self._shapes_of(names, counts), _lists(vals, rows, counts)
+
+    def _others(self, chunk: _Chunk, odd: Ints) -> list[tuple[int, str]]:
+        """Number of the name and text of the attributes that the library reads, -1 for one without value."""
+        pairs = chunk.messages(chunk.walked.attributes, odd)
+        try:
+            return list(map(self._numbered.__getitem__, pairs))
+        except DecodeError:
+            return [self._other(chunk, pair, row) for pair, row in zip(pairs, odd.tolist(), strict=True)]
+
+    def _other(self, chunk: _Chunk, pair: bytes, attribute: int) -> tuple[int, str]:
+        try:
+            return self._numbered[pair]
+        except DecodeError:
+            chunk.broken.add(int(chunk.places[chunk.walked.attributes.rows[attribute]]))
+            return -1, ""
+
+    def _shapes_of(self, names: Ints, counts: Ints) -> Ints:
+        """Number of the list of names of every span."""
+        ends = np.cumsum(counts)
+        starts = ends - counts
+        place = np.arange(len(names)) - np.repeat(starts, counts)
+        sums = np.concatenate([[0], np.cumsum((names + 1) * ((2 * place + 1) * wire.SPREAD))])
+        _, first, inverse = np.unique(sums[ends] - sums[starts], return_index=True, return_inverse=True)
+        # spans of one sum have the list of the first of them, but for those that only happen to have its sum
+        alike = first[inverse]
+        is_same = counts[alike] == counts
+        same = names[np.minimum(np.repeat(starts[alike], counts) + place, max(len(names) - 1, 0))] == names
+        is_same &= np.bincount(np.repeat(np.arange(len(counts)), counts), same, len(counts)) == counts
+        numbers = np.array([self._shape(names, starts[i], ends[i]) for i in first.tolist()], np.int64)[inverse]
+        for row in np.flatnonzero(~is_same).tolist():
+            numbers[row] = self._shape(names, starts[row], ends[row])
+        return numbers
+
+    def _shape(self, names: Ints, start: int, end: int) -> int:
+        return self._shapes.setdefault(tuple(names[start:end].tolist()), len(self._shapes))
+
+    def _events(self, chunk: _Chunk) -> dict[str, list[object]]:
+        """Figures of the events of every span."""
+        events, links = chunk.walked.events, chunk.walked.links
+        told: dict[int, list[Any]] = {}
+        for row, event in zip(events.rows.tolist(), chunk.messages(events), strict=True):
+            if (read := chunk.read("Event", event, row)) is not None:
+                told.setdefault(row, []).append(read)
+        for row, link in zip(links.rows.tolist(), chunk.messages(links), strict=True):
+            chunk.read("Link", link, row)
+        columns: dict[str, list[object]] = {name: [None] * len(chunk.places) for name in EVENT_TYPES}
+        for row, read in told.items():
+            try:
+                figures = event_figures(map(self._event, read))
+            except DecodeError:
+                chunk.broken.add(int(chunk.places[row]))
+                continue
+            for name, figure in figures.items():
+                columns[name][row] = figure
+        return columns
 
     def _event(self, event: Any) -> tuple[str, int, Attributes]:
         def attributes() -> dict[str, str]:
             told = map(self._known.__getitem__, event.attributes)
             return {name: text for name, text in told if name is not None}
 
-        return _text(event.name), event.time_unix_nano, attributes
-
-    def _keep(self, place: int, group: int, told: _Told) -> None:
-        columns, n = self._columns, len(told.shapes)
-        before = len(columns["place"])
-        columns["place"].extend([place] * n)
-        columns["group"].extend([group] * n)
-        columns["shape"].extend(told.shapes)
-        columns["vals"].extend(told.values)
-        for name, values in told.fields.items():
-            columns[name].extend(values)
-        self._events |= {before + row: figures for row, figures in told.events.items()}
-
-    def _close_chunk(self) -> None:
-        n = len(self._columns["place"])
-        if n:
-            columns: dict[str, Any] = dict(self._columns)
-            for name in EVENT_TYPES:
-                values: list[object] = [None] * n
-                for row, figures in self._events.items():
-                    values[row] = figures.get(name)
-                columns[name] = values
-            self._chunks.append(pl.DataFrame(columns, schema=_SCHEMA))
-        self._clear()
+        return text_of(event.name), event.time_unix_nano, attributes
 
 
-@dataclass(frozen=True)
-class _Told:
-    """Spans of one scope: shape and values of each, their fields, the figures of those with events by row."""
+class _Numbered(dict[bytes, tuple[int, str]]):
+    """Number of the name and text of attributes by their bytes; -1 for one without value."""
 
-    shapes: list[int]
-    values: list[str | None]
-    fields: dict[str, Iterable[Any]]
-    events: dict[int, dict[str, object]]
-
-
-class _Shapes(dict[tuple[Any, ...], int]):
-    """Number of each list of names; -1 for one with an attribute without value."""
-
-    def __missing__(self, names: tuple[Any, ...]) -> int:
-        if None in names:
-            return -1
-        number = self[names] = len(self)
-        return number
-
-
-class KnownAttributes(dict[bytes, tuple[str | None, str]]):
-    """Name and text of attributes by their bytes; measures are read anew, for they hardly come twice."""
-
-    def __init__(self) -> None:
+    def __init__(self, known: KnownAttributes, keys: wire.Keys) -> None:
         super().__init__()
-        self._layouts: dict[bytes, _Layout] = {}  # bytes up to the tag of the value
+        self._known, self._keys = known, keys
 
-    def __missing__(self, data: bytes) -> tuple[str | None, str]:
-        try:
-            layout = self._layouts.get(data[: data[1] + 5])
-        except IndexError:  # cut short: the library tells how
-            layout = None
-        if layout is not None and layout.size == len(data):
-            if layout.kind == DOUBLE:
-                figure = repr(_DOUBLE(data, layout.at)[0])
-                return layout.name, _NO_FIGURES.get(figure, figure)
-            text = _usual(layout.kind, data, layout.at)
-            if text is not None:
-                return self._kept(data, (layout.name, text))
-        told = _by_library(data)
-        if told[0] is not None:
-            self._learn(data, told[0])
-        return self._kept(data, told)
-
-    def _learn(self, data: bytes, name: str) -> None:
-        """Notes the layout of an attribute, if it is a short name and a short plain value."""
-        at = data[1] + 5 if len(data) > 1 else 0
-        if not 5 <= at < len(data) or data[0] != KEY or data[1] >= TWO_BYTES or _text(data[2 : at - 3]) != name:
-            return
-        width, kind = data[at - 2], data[at - 1]
-        if data[at - 3] != VALUE or width != len(data) - at + 1 or width >= TWO_BYTES:
-            return
-        if kind in (STRING, INT, BOOL) or (kind == DOUBLE and width == 9):
-            if len(self._layouts) >= KNOWN_LAYOUTS:
-                self._layouts.clear()
-            self._layouts[data[:at]] = _Layout(name, kind, at, len(data))
-
-    def _kept(self, data: bytes, told: tuple[str | None, str]) -> tuple[str | None, str]:
+    def __missing__(self, data: bytes) -> tuple[int, str]:
+        name, text = self._known[data]
+        told = -1 if name is None else self._keys.number(name), text
         if len(data) <= KNOWN_BYTES:
-            if len(self) >= KNOWN_LIMIT:
-                self.clear()
             self[data] = told
         return told
 
 
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """What all attributes of some first bytes are: name, tag of the plain value, where its content is, size in all."""
+@dataclass(frozen=True)
+class _Chunk:
+    """Some spans, where their fields are, the places of their messages, and which of these turned out to be broken."""
 
-    name: str
-    kind: int
-    at: int
-    size: int
+    data: Data
+    walked: Walk
+    places: Ints
+    broken: set[int] = field(default_factory=set)
 
+    def messages(self, places: wire.Places, which: Ints | slice = slice(None)) -> list[bytes]:
+        starts, ends = places.starts[which], (places.starts + places.sizes)[which]
+        return [self.data.bytes[a:z] for a, z in zip(starts.tolist(), ends.tolist(), strict=True)]
 
-def _usual(kind: int, data: bytes, at: int) -> str | None:
-    """Text of a plain value that fills the data from a place on, or None: what else it may be."""
-    if kind == STRING:
-        if data[at] != len(data) - at - 1:
+    def read(self, name: str, message: bytes, row: int) -> Any:
+        """The message of a span, or None, and that of the span is broken."""
+        try:
+            return class_of(name).FromString(message)
+        except DecodeError:
+            self.broken.add(int(self.places[row]))
             return None
-        text = data[at + 1 :].decode("utf-8", "replace")
-        return text.replace(SEPARATOR, " ") if SEPARATOR in text else text
-    if kind == INT:
-        value = shift = 0
-        for byte in data[at:]:
-            value |= (byte & 0x7F) << shift
-            if byte < TWO_BYTES:
-                break
-            shift += 7
-        return str(value) if 7 * (len(data) - at - 1) == shift and value < MAX_INT and byte < TWO_BYTES else None
-    if kind == BOOL and at + 1 == len(data) and data[at] <= 1:
-        return "true" if data[at] else "false"
-    return None
+
+    def whole(self, tag: int) -> Ints:
+        starts, sizes = self.walked.fields[tag]
+        found = np.zeros_like(starts)
+        told = np.flatnonzero(sizes)
+        found[told] = self.data.varints(starts[told])[0]
+        return found
+
+    def fixed(self, tag: int) -> Any:
+        starts, sizes = self.walked.fields[tag]
+        return (self.data.words[starts] * (sizes > 0)).view(np.uint64)
+
+    def status(self) -> Ints:
+        """Status codes; a status without a message is nearly always the code alone."""
+        starts, sizes = self.walked.fields[wire.STATUS]
+        word = self.data.words[starts]
+        codes = (word >> 8) & 0x7F
+        codes *= (sizes == 2) & (word & 0x80FF == wire.STATUS_CODE)
+        for row in np.flatnonzero((sizes > 0) & ((sizes != 2) | (word & 0x80FF != wire.STATUS_CODE))).tolist():
+            read = self.read("Status", self.data.bytes[starts[row] : starts[row] + sizes[row]], row)
+            codes[row] = read.code if read is not None else 0
+        return codes
 
 
-def _by_library(data: bytes) -> tuple[str | None, str]:
-    """Name and text of any attribute."""
-    pair = _attribute_class().FromString(data)
-    kind = pair.value.WhichOneof("value")
-    if kind not in _NAMES:
-        return NO_VALUE
-    told = _content(pair.value, kind)
-    if kind == "bool_value":
-        text = "true" if told else "false"
-    elif kind == "int_value":
-        text = repr(told)
-    elif kind == "double_value":
-        text = told if isinstance(told, str) else repr(told)
-    else:
-        text = told if isinstance(told, str) else _ENCODER.encode(told)
-    return _text(pair.key), text.replace(SEPARATOR, " ")
+def _fields(chunk: _Chunk) -> dict[str, Any]:
+    return {
+        "kind": chunk.whole(wire.KIND).astype(np.int32),
+        "started": chunk.fixed(wire.STARTED),
+        "ended": chunk.fixed(wire.ENDED),
+        "status": chunk.status().astype(np.int32),
+        "dropped": chunk.whole(wire.DROPPED).astype(np.uint32),
+    }
 
 
-def _content(value: Any, kind: str) -> Any:
-    if kind == "array_value":
-        return {"values": [_named(item) for item in value.array_value.values]}
-    if kind == "kvlist_value":
-        pairs = value.kvlist_value.values
-        return {"values": [{"key": _text(pair.key), "value": _named(pair.value)} for pair in pairs]}
-    if kind == "bytes_value":
-        return base64.b64encode(value.bytes_value).decode()
-    if kind == "double_value":
-        return _NO_FIGURES.get(repr(value.double_value), value.double_value)
-    return _text(value.string_value) if kind == "string_value" else getattr(value, kind)
+def _slices(spans: list[bytes], data: Data, told: Sequence[tuple[Ints, Ints, Ints]]) -> Iterator[pl.Series]:
+    """The bytes of spans at each of these rows, places and sizes; all at once, for the spans are copied on the way."""
+    rows, starts, sizes = (np.concatenate(parts) for parts in zip(*told, strict=True))
+    whole = pl.Series("data", spans, dtype=pl.Binary).gather(pl.Series(rows))
+    frame = pl.DataFrame([whole, pl.Series("at", starts - data.starts[rows]), pl.Series("size", sizes)])
+    found = frame.select(pl.col("data").bin.slice(pl.col("at"), pl.col("size"))).to_series()
+    first = 0
+    for part, _, _ in told:
+        yield found.slice(first, len(part))
+        first += len(part)
 
 
-def _named(value: Any) -> dict[str, Any]:
-    """A value under the name of its kind; 64-bit integers are text there."""
-    kind = value.WhichOneof("value")
-    if kind not in _NAMES:
-        return {}
-    told = _content(value, kind)
-    return {_NAMES[kind]: str(told) if kind == "int_value" else told}
+def _decoded(texts: pl.Series) -> pl.Series:
+    try:
+        return texts.cast(pl.String)
+    except pl.exceptions.ComputeError:  # some of them are not UTF-8
+        return pl.Series(texts.name, list(map(text_of, texts)), dtype=pl.String)
 
 
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
+def _texts(data: Data, told: wire.Values, texts: pl.Series, odd: Ints, others: list[str]) -> pl.Series:
+    """Texts of the values of all attributes, given those of strings and of the odd ones."""
+    kinds = told.kinds
+    strings, whole, real, flags = (np.flatnonzero(kinds == k) for k in (wire.STRING, wire.INT, wire.DOUBLE, wire.BOOL))
+    parts = [
+        _decoded(texts),
+        pl.Series(data.varints(told.starts[whole])[0]).cast(pl.String),
+        _figures(data.doubles(told.starts[real])),
+        pl.Series(["false", "true"]).gather(pl.Series(data.words[told.starts[flags]] & 1)),
+        pl.Series(others, dtype=pl.String),
+    ]
+    order = np.empty(len(kinds), np.int64)
+    order[np.concatenate([strings, whole, real, flags, odd])] = np.arange(len(kinds))
+    return pl.concat([part.alias("vals") for part in parts], rechunk=True).gather(pl.Series(order))
 
 
-@cache
-def whole_class() -> Any:
-    """ExportTraceServiceRequest whose texts are left as bytes: the library refuses a whole message for one text that
-    is not UTF-8."""
-    return _classes(are_attributes_bytes=False)[0]
+def _figures(numbers: Any) -> pl.Series:
+    size = np.abs(numbers)
+    texts = pl.Series(numbers).cast(pl.String)
+    odd = np.flatnonzero(~((size >= _PLAIN_FROM) & (size < _PLAIN_BELOW) | (size == 0)))
+    return texts.scatter(pl.Series(odd), [_figure(number) for number in numbers[odd].tolist()]) if len(odd) else texts
 
 
-@cache
-def _request_class() -> Any:
-    """The same, attributes left as bytes too: walking them costs more than parsing."""
-    return _classes(are_attributes_bytes=True)[0]
+def _figure(number: float) -> str:
+    text = repr(number)
+    return NO_FIGURES.get(text, text)
 
 
-@cache
-def _attribute_class() -> Any:
-    """KeyValue whose texts are left as bytes."""
-    return _classes(are_attributes_bytes=True)[1]
-
-
-def _classes(*, are_attributes_bytes: bool) -> tuple[Any, Any]:
-    pool = DescriptorPool()
-    for module in (common_pb2, resource_pb2, trace_pb2, trace_service_pb2):
-        file = FileDescriptorProto()
-        module.DESCRIPTOR.CopyToProto(file)
-        is_above = are_attributes_bytes and module is not common_pb2
-        for message in file.message_type:
-            for field in (*message.field, *(inner for nested in message.nested_type for inner in nested.field)):
-                is_attribute = field.type_name == f".{common_pb2.KeyValue.DESCRIPTOR.full_name}"
-                if field.type == FieldDescriptorProto.TYPE_STRING or (is_attribute and is_above):
-                    field.type = FieldDescriptorProto.TYPE_BYTES
-                    field.ClearField("type_name")
-        pool.AddSerializedFile(file.SerializeToString())
-    messages = (trace_service_pb2.ExportTraceServiceRequest, common_pb2.KeyValue)
-    request, attribute = (GetMessageClass(pool.FindMessageTypeByName(kind.DESCRIPTOR.full_name)) for kind in messages)
-    return request, attribute
+def _lists(vals: pl.Series, rows: Ints, counts: Ints) -> pl.Series:
+    """The values of every span as a list."""
+    frame = pl.DataFrame([pl.Series("row", rows).set_sorted(), vals])
+    lists = frame.group_by("row", maintain_order=True).agg("vals").get_column("vals")
+    if lists.len() == len(counts):
+        return lists
+    place = np.where(counts > 0, np.cumsum(counts > 0) - 1, lists.len())
+    nothing = pl.Series("vals", [[]], dtype=pl.List(pl.String))
+    return pl.concat([lists, nothing]).gather(pl.Series(place))

@@ -21,7 +21,7 @@ from ingest.bounds import FAR_TIME_NS, NO_TIME
 from ingest.errors import UnreadableInput
 from ingest.formats.contract import RawReject
 from ingest.formats.heads import MAX_TEXT
-from ingest.formats.otlp_columns import whole_class
+from ingest.formats.otlp_library import whole_class
 from ingest.formats.visible import visible
 from ingest.schema import NS_PER_S
 

@@ -14,7 +14,7 @@ import polars as pl
 from ingest.errors import HEAD_CHARACTERS
 from ingest.formats.attributes import RESOURCE_PICKS
 from ingest.formats.contract import RawSpan
-from ingest.formats.otlp_columns import SEPARATOR, Piece
+from ingest.formats.otlp_columns import Piece
 from ingest.formats.span_events import EVENT_TYPES, event_figures
 from ingest.mapping import Mapping as OwnNames
 from ingest.store.database import ArrowFrame
@@ -23,6 +23,7 @@ from ingest.store.spans import RawRelation
 
 _INTEGERS = ("line", "encoding", "started", "ended")
 OF_PIECE = frozenset({"span_piece", "span_groups", "span_shape"})  # temporary tables of the piece that is read
+SEPARATOR = "\x1f"  # the control character for it; values of one span are joined by it on their way into the table
 LATEST_NS = (1 << 63) - 1  # what the store holds
 
 
@@ -64,7 +65,7 @@ def piece_relation(cursor: duckdb.DuckDBPyConnection, piece: Piece, own: OwnName
             cursor.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM span_frame")
         finally:
             cursor.unregister("span_frame")
-    names, vals = "coalesce(names, [])", _values("vals")
+    names, vals = "coalesce(names, [])", "coalesce(vals, [])"
     wanted = promoted(own)
     if wanted:
         names, vals = f"list_concat({names}, $promoted_as)", f"list_concat({vals}, extra)"

@@ -20,7 +20,7 @@ from ingest.formats.contract import (
     RowReader,
     SpanReader,
 )
-from ingest.formats.otlp_columns import SEPARATOR, Columns, Piece
+from ingest.formats.otlp_columns import Columns, Piece
 from ingest.formats.otlp_protobuf import messages
 from ingest.sniff import read_head, recognize
 from ingest.unpack import open_source
@@ -68,10 +68,13 @@ def _rows_of_messages(path: Path, head: Head) -> Iterator[RawRow]:
                     columns.add(message.body, message.offset)
                 except UnreadableInput:
                     fault = "bad_value"
+            piece = columns.piece()
+            if piece.broken:
+                fault = "bad_value"
             if fault is not None:
                 reject = message.reject(fault)
                 yield RawReject(None, reject.offset, reject.reason, reject.head)
-            yield from spans_of(columns.piece())
+            yield from spans_of(piece)
 
 
 def spans_of(piece: Piece) -> Iterator[RawSpan]:
@@ -80,7 +83,7 @@ def spans_of(piece: Piece) -> Iterator[RawSpan]:
     names = dict(piece.shapes.rows())
     for row in piece.spans.to_dicts():
         group = groups[row["group"]]
-        values = row["vals"].split(SEPARATOR) if row["vals"] is not None else []
+        values = row["vals"] or []
         yield RawSpan(
             trace_id=row["trace_id"].hex(),
             span_id=row["span_id"].hex(),

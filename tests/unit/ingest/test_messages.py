@@ -77,6 +77,22 @@ def test_a_reject_tells_the_byte_at_which_its_message_begins(tmp_path: Path, mon
     assert (counts.read, counts.accepted, counts.duplicate, counts.rejected) == (8, 3, 1, 4)
 
 
+@pytest.mark.parametrize("most", [1, 3, 100])
+def test_a_message_with_a_broken_span_is_one_reject(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    good = bodies(4)
+    spoiled = as_protobuf(request([span("chat", span_id="1"), span("chat", span_id="2", attributes={"kk": 7})]))
+    spoiled = spoiled.replace(b"kk\x12\x02", b"kk\x12\x7f")
+    path = tmp_path / "traces.pb"
+    path.write_bytes(delimited(*good[:2], spoiled, *good[2:], spoiled))
+    monkeypatch.setattr(module, "PIECE_SPANS", most)
+    with store_for(tmp_path) as store:
+        counts = load(store, path)
+    first = len(delimited(*good[:2]))
+    second = len(delimited(*good[:2], spoiled, *good[2:]))
+    assert counts.rejects == tuple(Reject(None, at, "bad_value", spoiled[:40].hex()) for at in (first, second))
+    assert (counts.read, counts.accepted, counts.rejected) == (6, 4, 2)
+
+
 def test_bodies_are_stored_beside_those_of_the_same_upload(tmp_path: Path) -> None:
     with store_for(tmp_path) as store:
         for part in (bodies(4)[:3], bodies(4)[2:]):
