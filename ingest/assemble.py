@@ -29,7 +29,7 @@ from ingest.formats.heads import head_of
 from ingest.formats.otlp_columns import Piece
 from ingest.lines import UNJUDGED, json_rejects
 from ingest.mapping import Mapping
-from ingest.store import assembly, span_batch, spans, temporary
+from ingest.store import assembly, span_batch, spans
 from ingest.store.span_columns import Learned
 from ingest.store.spans import Intake, RawRelation
 from ingest.store.watch import watched
@@ -224,9 +224,7 @@ def stage_pieces(
     learned = _learned(options)
 
     def relations() -> Iterator[RawRelation]:
-        for number, piece in enumerate(pieces):
-            if number:
-                temporary.release(cursor, span_batch.OF_PIECE.__contains__)
+        for piece in pieces:
             relation = span_batch.piece_relation(cursor, piece, options.mapping)
             if not learned.shapes:
                 spans.learn(cursor, relation.sql, relation.parameters, learned)

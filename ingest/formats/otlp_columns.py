@@ -378,7 +378,7 @@ def _texts(data: Data, told: wire.Values, texts: pl.Series, odd: Ints, others: l
     strings, whole, real, flags = (np.flatnonzero(kinds == k) for k in (wire.STRING, wire.INT, wire.DOUBLE, wire.BOOL))
     parts = [
         _decoded(texts),
-        pl.Series(data.varints(told.starts[whole])[0]).cast(pl.String),
+        pl.Series(told.sizes[whole]).cast(pl.String),
         _figures(data.doubles(told.starts[real])),
         pl.Series(["false", "true"]).gather(pl.Series(data.words[told.starts[flags]] & 1)),
         pl.Series(others, dtype=pl.String),

@@ -210,8 +210,9 @@ def _sorted(rows: Ints, tags: Ints, starts: Ints, sizes: Ints, is_odd: Flags) ->
 
     def places(found: Ints) -> Places:
         # numbers of 16 bits are sorted by their digits
-        found = found[np.argsort(rows[found].astype(np.uint16), kind="stable")]
-        return Places(rows[found], starts[found], sizes[found])
+        of = rows[found]
+        found = found[np.argsort(of.astype(np.uint16), kind="stable")]
+        return Places(np.repeat(np.arange(n), np.bincount(of, minlength=n)), starts[found], sizes[found])
 
     fields: dict[int, tuple[Ints, Ints]] = {}
     is_attribute = tags == ATTRIBUTE
@@ -231,7 +232,7 @@ def _sorted(rows: Ints, tags: Ints, starts: Ints, sizes: Ints, is_odd: Flags) ->
 @dataclass(frozen=True)
 class Values:
     """Attributes with a plain value: place and size of the key; tag of the value; place and size of a string's text,
-    place of any other value. One that is for the library to read has kind 0 and a key of size 0."""
+    place of any other value, and in place of the size what a whole number is. One that is for the library to read has kind 0 and a key of size 0."""
 
     key_starts: Ints
     key_sizes: Ints
@@ -273,9 +274,12 @@ def _values(data: Data, starts: Ints, sizes: Ints) -> tuple[Ints, Ints, Ints, In
     kinds *= is_plain
     key_sizes *= is_plain
     whole = np.flatnonzero(kinds == INT)
-    kinds[whole] *= data.varints(at[whole])[1] == size[whole]
+    numbers, width = data.varints(at[whole])
+    kinds[whole] *= width == size[whole]
     at += text_width * is_text
-    return starts + 2, key_sizes, kinds, at, text_size * is_text
+    told = text_size * is_text
+    told[whole] = numbers
+    return starts + 2, key_sizes, kinds, at, told
 
 
 def _short(word: Ints) -> tuple[Ints, Ints]:

@@ -18,11 +18,10 @@ from ingest.formats.otlp_columns import Piece
 from ingest.formats.span_events import EVENT_TYPES, event_figures
 from ingest.mapping import Mapping as OwnNames
 from ingest.store.database import ArrowFrame
-from ingest.store.span_columns import PROMOTED, promoted
+from ingest.store.span_columns import PROMOTED, identified, promoted
 from ingest.store.spans import RawRelation
 
 _INTEGERS = ("line", "encoding", "started", "ended")
-OF_PIECE = frozenset({"span_piece", "span_groups", "span_shape"})  # temporary tables of the piece that is read
 SEPARATOR = "\x1f"  # the control character for it; values of one span are joined by it on their way into the table
 LATEST_NS = (1 << 63) - 1  # what the store holds
 
@@ -49,7 +48,7 @@ def gather(cursor: duckdb.DuckDBPyConnection, batch: Sequence[RawSpan], own: Own
 
 def gathered() -> RawRelation:
     """The raw spans of the cursor; `line` is their number."""
-    sql = "SELECT * EXCLUDE (trace_state), kept_share(trace_state) AS kept FROM span_batch"
+    sql = identified("SELECT * EXCLUDE (trace_state), kept_share(trace_state) AS kept FROM span_batch")
     return RawRelation(sql, sql)
 
 
@@ -58,35 +57,34 @@ def piece_relation(cursor: duckdb.DuckDBPyConnection, piece: Piece, own: OwnName
 
     Ids become hex and times null where they are unset; a time beyond what the store holds is its latest instant.
     """
-    # of a table the planner knows the size: of a registered frame it does not, and hashes the spans to join the few
-    for name, frame in (("span_piece", piece.spans), ("span_groups", piece.groups), ("span_shape", piece.shapes)):
-        cursor.register("span_frame", ArrowFrame(frame))
-        try:
-            cursor.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM span_frame")
-        finally:
-            cursor.unregister("span_frame")
-    names, vals = "coalesce(names, [])", "coalesce(vals, [])"
     wanted = promoted(own)
-    if wanted:
-        names, vals = f"list_concat({names}, $promoted_as)", f"list_concat({vals}, extra)"
+    parameters = {"promoted_as": [PROMOTED + name for name in wanted]} if wanted else {}
+    names = "list_concat(names, $promoted_as)" if wanted else "names"
+    cursor.register("span_piece", ArrowFrame(piece.shapes))
+    keys = cursor.execute(f"SELECT hash({names}) FROM span_piece ORDER BY shape", parameters).fetchall()
+    shapes = piece.shapes.with_columns(pl.Series("shape_key", [key for (key,) in keys], dtype=pl.UInt64)).drop("shape")
+    told = piece.spans.hstack(shapes[piece.spans["shape"]]).hstack(piece.groups.drop("group")[piece.spans["group"]])
+    cursor.register("span_piece", ArrowFrame(told))
     sql = f"""SELECT place AS line, NULL::VARCHAR AS line_state,
     left(concat_ws(' ', name, {_hex("trace_id")}, {_hex("span_id")}), {HEAD_CHARACTERS}) AS text, 0 AS encoding, scope,
-    {_trace_hex("trace_id")} AS trace_id, {_hex("span_id")} AS span_id, {_hex("parent_id")} AS parent_id,
+    {_hex("trace_id")} AS trace_id, {_hex("span_id")} AS span_id, {_hex("parent_id")} AS parent_id,
     kept_share(trace_state) AS kept, nullif(name, '') AS name, kind::VARCHAR AS kind,
     least(started, {LATEST_NS})::BIGINT AS started, nullif(least(ended, {LATEST_NS})::BIGINT, 0) AS ended,
-    status::VARCHAR AS status, dropped, {", ".join(EVENT_TYPES)}, {names} AS names, {vals} AS vals,
-    {", ".join(RESOURCE_PICKS)}
-FROM span_piece LEFT JOIN span_groups USING ("group") LEFT JOIN span_shape USING (shape)"""
-    return RawRelation(sql, sql, {"promoted_as": [PROMOTED + name for name in wanted]} if wanted else {})
+    status::VARCHAR AS status, dropped, {", ".join(EVENT_TYPES)}, {names} AS names,
+    {"list_concat(vals, extra)" if wanted else "vals"} AS vals, {", ".join(RESOURCE_PICKS)}, shape_key,
+    {_id("trace_id", 16, or_of=8)} AS trace_told, {_id("span_id", 8)} AS span_told, {_id("parent_id", 8)} AS parent_told
+FROM span_piece"""
+    return RawRelation(sql, sql, parameters)
 
 
 def _hex(column: str) -> str:
     return f"lower(hex({column}))"
 
 
-def _trace_hex(column: str) -> str:
-    """SQL of a trace id as hex; 11 bytes, which are none, get a mark, for 22 digits would be taken for base64."""
-    return f"CASE octet_length({column}) WHEN 11 THEN concat({_hex(column)}, ' hex') ELSE {_hex(column)} END"
+def _id(column: str, size: int, or_of: int = 0) -> str:
+    """SQL of an id of so many bytes as hex, which may be one of fewer, or null."""
+    fewer = f" WHEN {or_of} THEN {'0' * 2 * (size - or_of)!r} || {_hex(column)}" if or_of else ""
+    return f"CASE octet_length({column}) WHEN {size} THEN {_hex(column)}{fewer} END"
 
 
 def _values(column: str) -> str:

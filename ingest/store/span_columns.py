@@ -203,7 +203,7 @@ class Limits:
 
 def shapes_relation(raw: str) -> str:
     """SQL of (shape_key, names) of every raw span."""
-    return f"SELECT hash(names) AS shape_key, names FROM ({raw})"
+    return f"SELECT shape_key, names FROM ({raw})"
 
 
 def refusals_relation(raw: str, learned: Learned, limits: Limits) -> str:
@@ -253,10 +253,19 @@ def _refused(limits: Limits) -> str:
         WHEN ended < started THEN 'end_before_start' WHEN ended - started > {DAY_NS} THEN 'duration_too_long' {closed} {torn} END"""
 
 
+def identified(raw: str) -> str:
+    """SQL of raw spans with what is derived of their ids and lists of names (span_source.DERIVED)."""
+    return f"""SELECT *, hash(names) AS shape_key, trace_hex(trace_id) AS trace_told, span_hex(span_id) AS span_told,
+        span_hex(parent_id) AS parent_told FROM ({raw})"""
+
+
 def _from_shapes(raw: str) -> str:
-    """SQL of raw spans with their ids as hex digits, null where they are none, and the places their shape gives."""
-    return f"""FROM (SELECT *, hash(names) AS shape_key, trace_hex(trace_id) AS trace_told, span_hex(span_id) AS span_told,
-        span_hex(parent_id) AS parent_told FROM ({raw})) LEFT JOIN span_shapes ON shape_h = shape_key"""
+    """SQL of raw spans and the places their shape gives.
+
+    A look-up by subquery is a join that always hashes the few: of a frame or a file the planner does not know the size.
+    """
+    return f"""FROM (SELECT *, shape.* FROM (SELECT *,
+        (SELECT span_shapes FROM span_shapes WHERE shape_h = shape_key) AS shape FROM ({raw})))"""
 
 
 def _counts(learned: Learned) -> dict[str, int]:
@@ -305,8 +314,8 @@ SELECT coalesce(trace_told, lower(trace_id)) AS trace_id, coalesce(span_told, lo
     {", ".join((*EVENTS, *picks))},
     CASE WHEN NOT ({known}) THEN names END AS raw_names, CASE WHEN NOT ({known}) THEN vals END AS raw_values,
     coalesce({_refused(limits)}, {_beyond(n)}) AS refused
-FROM (SELECT *, {_kind_key(learned)} AS kind_key {_from_shapes(raw)})
-LEFT JOIN span_kinds ON kind_h = kind_key"""
+FROM (SELECT *, step.* FROM (SELECT *, (SELECT span_kinds FROM span_kinds WHERE kind_h = kind_key) AS step
+FROM (SELECT *, {_kind_key(learned)} AS kind_key {_from_shapes(raw)})))"""
 
 
 def _texts(values: Iterable[str]) -> str:
@@ -315,17 +324,17 @@ def _texts(values: Iterable[str]) -> str:
 
 _ABSENT = ", ".join(f"'{text}'" for text in ABSENT)
 MACROS: tuple[str, ...] = (
-    f"CREATE OR REPLACE TEMP MACRO told(x) AS CASE WHEN x IN ({_ABSENT}) THEN NULL ELSE x END",
+    f"CREATE OR REPLACE TEMP MACRO told(x) AS CASE WHEN strlen(x) <= {max(map(len, ABSENT))} AND x IN ({_ABSENT}) THEN NULL ELSE x END",
     # a count told as a number, as text, as a whole double, or in two halves
     """CREATE OR REPLACE TEMP MACRO whole(x) AS coalesce(TRY_CAST(x AS BIGINT),
         CASE WHEN starts_with(x, '{"low"') THEN TRY(json_extract(x, '$.high')::BIGINT * 4294967296
             + ((json_extract(x, '$.low')::BIGINT + 4294967296) % 4294967296)) END)""",
     f"CREATE OR REPLACE TEMP MACRO figure(x) AS CASE WHEN abs(TRY_CAST(x AS DOUBLE)) <= {MAX_FIGURE} THEN TRY_CAST(x AS DOUBLE) END",
-    """CREATE OR REPLACE TEMP MACRO span_kind(x) AS CASE x WHEN 'SPAN_KIND_INTERNAL' THEN '1' WHEN 'SPAN_KIND_SERVER' THEN '2'
+    """CREATE OR REPLACE TEMP MACRO span_kind(x) AS CASE WHEN length(x) = 1 THEN x ELSE CASE x WHEN 'SPAN_KIND_INTERNAL' THEN '1' WHEN 'SPAN_KIND_SERVER' THEN '2'
         WHEN 'SPAN_KIND_CLIENT' THEN '3' WHEN 'SPAN_KIND_PRODUCER' THEN '4' WHEN 'SPAN_KIND_CONSUMER' THEN '5'
-        WHEN 'SPAN_KIND_UNSPECIFIED' THEN '0' ELSE CASE WHEN length(x) = 1 THEN x END END""",
-    """CREATE OR REPLACE TEMP MACRO span_status(x) AS CASE x WHEN '2' THEN 2 WHEN '1' THEN 1 WHEN 'STATUS_CODE_ERROR' THEN 2
-        WHEN 'STATUS_CODE_OK' THEN 1 ELSE 0 END::BIGINT""",
+        WHEN 'SPAN_KIND_UNSPECIFIED' THEN '0' END END""",
+    """CREATE OR REPLACE TEMP MACRO span_status(x) AS CASE WHEN x IS NULL OR x = '0' THEN 0 WHEN x = '2' THEN 2 ELSE CASE x WHEN '1' THEN 1 WHEN 'STATUS_CODE_ERROR' THEN 2
+        WHEN 'STATUS_CODE_OK' THEN 1 ELSE 0 END END::BIGINT""",
     """CREATE OR REPLACE TEMP MACRO trace_hex(x) AS CASE
         WHEN length(x) = 32 AND regexp_full_match(x, '[0-9a-fA-F]+') THEN lower(x)
         WHEN length(x) = 16 AND regexp_full_match(x, '[0-9a-fA-F]+') THEN '0000000000000000' || lower(x)

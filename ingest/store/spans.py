@@ -32,7 +32,7 @@ Refusal = tuple[int, str, str | None, str]  # record number or place, reason, fi
 
 @dataclass(frozen=True)
 class RawRelation:
-    """SQL of raw spans and its parameters; `numbered` is the same with the number of each record in `line`."""
+    """SQL of raw spans with what is derived of them (span_source.RAW and DERIVED), and its parameters; `numbered` is the same with the number of each record in `line`."""
 
     sql: str
     numbered: str
@@ -80,7 +80,7 @@ def lines_of(path: str, packing: str, spelling: span_source.Spelling, own: Mappi
         for is_numbered in (True, False)
     )
     names = {"promoted": promoted, "promoted_as": [PROMOTED + name for name in promoted]} if promoted else {}
-    return RawRelation(plain, numbered, {"path": path, **names})
+    return RawRelation(span_columns.identified(plain), span_columns.identified(numbered), {"path": path, **names})
 
 
 def holds(cursor: duckdb.DuckDBPyConnection, upload_id: str) -> bool:
@@ -171,8 +171,9 @@ class Fresh:
         )
         if _count(self.cursor, "SELECT count(*) FROM span_again"):
             self.cursor.execute(f"DELETE FROM {self.table} WHERE {condition}", [self.upload_id])
-            learn(self.cursor, "SELECT * FROM span_again", {}, learned)
-            self.insert("SELECT * FROM span_again", {}, learned)
+            again = span_columns.identified("SELECT * FROM span_again")
+            learn(self.cursor, again, {}, learned)
+            self.insert(again, {}, learned)
         self.cursor.execute("DROP TABLE span_again")
 
     def settled(self, learned: Learned) -> Intake:
