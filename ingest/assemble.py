@@ -229,6 +229,7 @@ def stage_pieces(
             if not learned.shapes:
                 spans.learn(cursor, relation.sql, relation.parameters, learned)
             yield relation
+            span_batch.release(cursor)
 
     is_staged = not is_large or spans.holds(cursor, upload_id)
     intake = _take_in(cursor, relations(), learned, upload_id, options, staged=is_staged)
@@ -236,6 +237,7 @@ def stage_pieces(
     for piece in again() if intake.rejected else ():
         told = spans.refusals(cursor, span_batch.piece_relation(cursor, piece, options.mapping), learned)
         rejects += [Reject(None, place, reason, head_of(head or ""), detail) for place, reason, head, detail in told]
+        span_batch.release(cursor)
     return _counts(intake, learned, tuple(rejects))
 
 

@@ -53,7 +53,7 @@ def gathered() -> RawRelation:
 
 
 def piece_relation(cursor: duckdb.DuckDBPyConnection, piece: Piece, own: OwnNames) -> RawRelation:
-    """The spans of some protobuf messages as raw spans, until the next piece; `line` is the place of the message.
+    """The spans of some protobuf messages as raw spans, until they are released; `line` is the place of the message.
 
     Ids become hex and times null where they are unset; a time beyond what the store holds is its latest instant.
     """
@@ -75,6 +75,11 @@ def piece_relation(cursor: duckdb.DuckDBPyConnection, piece: Piece, own: OwnName
     {_id("trace_id", 16, or_of=8)} AS trace_told, {_id("span_id", 8)} AS span_told, {_id("parent_id", 8)} AS parent_told
 FROM span_piece"""
     return RawRelation(sql, sql, parameters)
+
+
+def release(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Lets go of the piece."""
+    cursor.unregister("span_piece")
 
 
 def _hex(column: str) -> str:

@@ -6,10 +6,7 @@ The size is 200,000 requests, some 1 million spans and 1.4 GB; TAILWISE_BENCH_RE
 
 from __future__ import annotations
 
-import os
 import resource
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -19,8 +16,8 @@ import pytest
 from ingest.assemble import SpanOptions, assemble, load_spans
 from ingest.store.yardstick import bare_parse_s, cpu_s
 from ingest.unpack import open_source
+from tests.support.generated import generated
 from tests.support.otlp import store_for
-from tests.support.shared import shared
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(1800)]
 
@@ -34,16 +31,8 @@ PEAK_MB = 2500
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    path = tmp_path_factory.mktemp("traces") / "traces.otlp.jsonl"
-    requests = os.environ.get("TAILWISE_BENCH_REQUESTS", "200000")
-    generator = shared("tools/gen_traces.py")
-    subprocess.run(
-        [sys.executable, str(generator), "--format", "otlp-json", "--requests", requests, "--out", str(path)],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
-    yield path
-    path.unlink()
+    with generated(tmp_path_factory.mktemp("traces"), "otlp-json") as path:
+        yield path
 
 
 @pytest.mark.parametrize("attributes", ["mapped", "all"])

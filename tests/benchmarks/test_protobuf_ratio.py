@@ -6,10 +6,7 @@ The size is 200,000 requests, some 1 million spans and 0.7 GB; TAILWISE_BENCH_RE
 
 from __future__ import annotations
 
-import os
 import resource
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,9 +19,10 @@ from ingest.assemble import SpanOptions, assemble
 from ingest.formats.otlp_protobuf import messages
 from ingest.messages import load_messages
 from ingest.sniff import read_head
+from ingest.store.yardstick import cpu_s
 from ingest.unpack import open_source
+from tests.support.generated import generated
 from tests.support.otlp import store_for
-from tests.support.shared import shared
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(1800)]
 
@@ -38,29 +36,16 @@ class Watch:
     """CPU seconds and seconds since it was made."""
 
     def __init__(self) -> None:
-        self._cpu, self._start = _cpu_s(), time.perf_counter()
+        self._cpu, self._start = cpu_s(), time.perf_counter()
 
     def told(self) -> tuple[float, float]:
-        return _cpu_s() - self._cpu, time.perf_counter() - self._start
-
-
-def _cpu_s() -> float:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
+        return cpu_s() - self._cpu, time.perf_counter() - self._start
 
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    path = tmp_path_factory.mktemp("traces") / "traces.otlp.pb"
-    requests = os.environ.get("TAILWISE_BENCH_REQUESTS", "200000")
-    generator = shared("tools/gen_traces.py")
-    subprocess.run(
-        [sys.executable, str(generator), "--format", "otlp-proto", "--requests", requests, "--out", str(path)],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
-    yield path
-    path.unlink()
+    with generated(tmp_path_factory.mktemp("traces"), "otlp-proto") as path:
+        yield path
 
 
 def parse(path: Path) -> tuple[float, float]:

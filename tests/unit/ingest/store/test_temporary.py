@@ -9,15 +9,18 @@ import pytest
 
 from ingest import messages
 from ingest.assemble import SpanOptions
+from ingest.formats.otlp_columns import Piece
+from ingest.mapping import Mapping
 from ingest.sniff import read_head
-from ingest.store import assembly, assembly_tree, span_repeats, temporary
+from ingest.store import assembly, assembly_tree, span_batch, span_repeats, temporary
 from ingest.store.database import Store
+from ingest.store.spans import RawRelation
 from ingest.unpack import open_source
 from tests.support.otlp import Json, load, request, span, store_for, write_lines
 from tests.support.otlp_rows import as_protobuf, delimited
 
 CHAT: Json = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.usage.output_tokens": 5}
-TEMPORARY = "SELECT table_name FROM duckdb_tables() WHERE database_name = 'temp' ORDER BY 1"
+TEMPORARY = "SELECT table_name FROM duckdb_tables() WHERE database_name = 'temp'"
 
 
 def trace(number: int, *, fuller: bool = False) -> list[Json]:
@@ -62,7 +65,9 @@ def test_no_bucket_of_the_assembly_holds_the_tables_of_the_one_before(
     build = assembly_tree.build
 
     def looked_at(cursor: duckdb.DuckDBPyConnection) -> None:
-        held.append([name for (name,) in cursor.execute(TEMPORARY).fetchall() if name.startswith("as_")])
+        held.append(
+            [name for (name,) in cursor.execute(f"{TEMPORARY} ORDER BY 1").fetchall() if name.startswith("as_")]
+        )
         build(cursor)
 
     monkeypatch.setattr(assembly, "BUCKET_SPANS", 20)
@@ -72,18 +77,24 @@ def test_no_bucket_of_the_assembly_holds_the_tables_of_the_one_before(
     assert held == [["as_pending", "as_wanted"]] * 3
 
 
-def test_no_piece_of_protobuf_holds_the_tables_of_the_one_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_piece_of_protobuf_is_held_when_the_next_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "spans.pb"
     path.write_bytes(delimited(*(as_protobuf(request(trace(i)[:1])) for i in range(9))))
     source = open_source(path)
-    released: list[bool] = []
+    held: list[list[str]] = []
+    relation = span_batch.piece_relation
+
+    def looked_at(cursor: duckdb.DuckDBPyConnection, piece: Piece, own: Mapping) -> RawRelation:
+        found = cursor.execute(f"{TEMPORARY.replace('table', 'view')} UNION ALL {TEMPORARY} ORDER BY 1").fetchall()
+        held.append([name for (name,) in found if name.startswith("span_")])
+        return relation(cursor, piece, own)
+
     monkeypatch.setattr(messages, "PIECE_SPANS", 3)
-    monkeypatch.setattr(temporary, "release", lambda _, is_done: released.append(is_done("span_piece")))
+    monkeypatch.setattr(span_batch, "piece_relation", looked_at)
     with Store.open() as store, store.writing() as cursor:
         assert messages.load_messages(cursor, source, read_head(source), "u", SpanOptions()).accepted == 9
-    assert released == [True, True]
+    learned = ["span_kinds", "span_shapes"]
+    assert held == [["span_stage"], [*learned, "span_stage"], [*learned, "span_stage"]]
 
 
 def test_what_is_released_is_free_before_the_transaction_ends() -> None:
