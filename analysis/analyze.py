@@ -193,6 +193,7 @@ def judgement(
     catalog: Catalog | None = None,
     other: Callable[[], Measured] | None = None,
     grade: str | None = None,
+    only: str | None = None,
 ) -> tuple[tuple[ObjectiveResult, ...], tuple[Finding, ...]]:
     """Verdicts and findings of a measured side: all of the analysis that asks why.
 
@@ -201,6 +202,7 @@ def judgement(
         catalog: rules that advise; the built-in ones if not given.
         other: gives what is normal, if the side has no unbroken part; called only then.
         grade: of the data; worked out if it is not given. At D no verdict is told.
+        only: id of the objective whose findings are asked for; None: of all.
     """
     judged = judge(
         side.frame,
@@ -222,6 +224,7 @@ def judgement(
         baseline=None if other is None else lambda: other().frame,
         fleet=fleet,
         catalog=catalog,
+        only=only,
     )
     return judged, tuple(findings)
 

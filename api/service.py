@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,7 +25,7 @@ from analysis.describe import selection_record
 from analysis.dimensions import grouped
 from analysis.fleet import Fleet, read_fleet
 from analysis.ledger import Ledger
-from analysis.objectives import Objectives, default_objectives, load_objectives, read_objectives
+from analysis.objectives import Objective, Objectives, default_objectives, load_objectives, read_objectives
 from analysis.pricebook import PriceBook
 from analysis.prices import default_prices, read_prices
 from analysis.reconcile import months_within, reconcile
@@ -35,6 +34,7 @@ from analysis.rollups.charges import RolledCharges, refuse_months, rolled_charge
 from analysis.rollups.days import rolled_days
 from analysis.rules.catalog import Catalog, built_in
 from analysis.rules.own import own_catalog, read_catalog
+from api.clock import stamp
 from api.finance import source_hash
 from api.keeper import Keeper
 from api.latest import has_requests, latest_report, nothing_selected
@@ -50,8 +50,7 @@ from reports.writers.focus import focus_bundle
 from reports.writers.focus_rows import FocusOptions
 
 T = TypeVar("T")
-
-STAMP = "SOURCE_DATE_EPOCH"  # seconds since 1970 that results bear instead of the clock, for the same bytes twice
+N = TypeVar("N", Objective, ObjectiveResult)
 
 MOST_REPORTS = 200  # that are looked through for the one before
 KEPT_RESULTS = KEPT_JUDGEMENTS = 32
@@ -59,21 +58,6 @@ KEPT_SIDES = 4
 MOST_SIDE_BYTES = 512_000_000  # measured requests that are kept in memory; about 600,000 of them
 HASH_DIGITS = 10
 TRIES = 3  # of a reading that a dropped day came into, before days wait for it
-
-
-def stamp() -> datetime:
-    """The instant that a result bears: the clock's, or that of SOURCE_DATE_EPOCH.
-
-    Raises:
-        ConfigError: the variable is there and is no number of seconds.
-    """
-    told = os.environ.get(STAMP)
-    if not told:
-        return datetime.now(UTC)
-    try:
-        return datetime.fromtimestamp(int(told), UTC)
-    except (ValueError, OverflowError, OSError) as error:
-        raise ConfigError(f"{STAMP}: {told!r} is no number of seconds since 1970", hint="unset it") from error
 
 
 @dataclass(frozen=True)
@@ -212,26 +196,34 @@ class Service:
         make = lambda: self._steady(lambda: self._compute(question, self._before(question)))  # noqa: E731
         return self._results.get(self._result_key(question), self._live, make)
 
-    def judgement(self, question: Question) -> Judgement:
+    def judgement(self, question: Question, only: str | None = None) -> Judgement:
         """Verdicts and findings of a question: out of the whole result if that is kept, else worked out without the rest.
 
+        Args:
+            only: of an answer that is not kept, the objective whose findings are asked for; None: of all.
+
         Raises:
+            NotFound: no objective has that id.
             ConfigError: the question or one of its files breaks a rule.
         """
         question = self._checked(question)
         key = self._key(question)
         if (result := self._results.find(self._result_key(question), self._live)) is not None:
             return Judgement(result.selection, tuple(result.objectives), tuple(result.findings))
-        return self._judgements.get(key, self._live, lambda: self._steady(lambda: self._judge(question)))
+        if only is None or (whole := self._judgements.find(key, self._live)) is None:
+            make = lambda: self._steady(lambda: self._judge(question, only))  # noqa: E731
+            return self._judgements.get(key if only is None else f"{key} {only}", self._live, make)
+        return whole
 
     def diagnosis(self, question: Question, objective_id: str) -> Diagnosis:
-        """One objective with its findings. Objectives that broke together explain each other, so all are judged.
+        """One objective with its findings. Objectives that broke together explain each other, so all are judged, and the
+        causes of those are looked for; findings are put together for the one.
 
         Raises:
             NotFound: no objective has that id.
             ConfigError: the question or one of its files breaks a rule.
         """
-        found = self.judgement(question)
+        found = self.judgement(question, objective_id)
         row = find_objective(found.objectives, objective_id)
         return Diagnosis(found.selection, row, [one for one in found.findings if one.objective == objective_id])
 
@@ -358,14 +350,16 @@ class Service:
             check_dimensions(others, lists.promoted_dimensions(self.store))
         return question
 
-    def _judge(self, question: Question) -> Judgement:
+    def _judge(self, question: Question, only: str | None) -> Judgement:
         objectives, _, fleet = self.read_books(question.books)
+        if only is not None:
+            find_objective(objectives.items, only)
         side = self.side(question)
         objectives = replace(objectives, settings=replace(objectives.settings, timezone=side.selection.timezone))
         before = self._before(question)
         other = None if before is None else lambda: self._side(question, before[1])
         catalog = self.catalog(question.books)
-        judged, findings = judgement(self.store, side, objectives, fleet, catalog=catalog, other=other)
+        judged, findings = judgement(self.store, side, objectives, fleet, catalog=catalog, other=other, only=only)
         record = selection_record(side.selection, side.span, None if before is None else before[1])
         return Judgement(record, judged, findings)
 
@@ -425,7 +419,7 @@ class Service:
         return hasher.hexdigest()
 
 
-def find_objective(objectives: Sequence[ObjectiveResult], objective_id: str) -> ObjectiveResult:
+def find_objective(objectives: Sequence[N], objective_id: str) -> N:
     """The objective of that id.
 
     Raises:

@@ -254,6 +254,7 @@ def beta_cdf(x: float, a: float, b: float) -> float:
     return 1 - front * _beta_fraction(1 - x, b, a) / b
 
 
+@lru_cache(maxsize=65_536)  # a search asks again for what it has passed, and so does the interval of what it found
 def binomial_cdf(k: int, n: int, p: float) -> float:
     """Probability of at most k successes in n trials."""
     if k < 0:

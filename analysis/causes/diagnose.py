@@ -39,6 +39,7 @@ def diagnose(
     catalog: Catalog | None = None,
     fleet: Fleet | None = None,
     settings: CauseSettings | None = None,
+    only: str | None = None,
 ) -> tuple[Finding, ...]:
     """Findings, at least one for every breached or endangered objective whose requests say something.
 
@@ -50,10 +51,12 @@ def diagnose(
         fleet: devices and models, for rules that ask how far a time lies above its floor.
         catalog: rules, the built-in ones if not given.
         baseline: gives the same columns of an earlier selection; called where this one has no unbroken part.
+        only: id of the one objective whose findings are put together, the same as among those of all; the causes of the
+            others of its episodes are looked for as well, for they agree on them.
     """
     settings = settings or CauseSettings()
     broken = [result for result in judged if result.verdict in ("breached", "endangered")]
-    if not broken or frame.height == 0:
+    if not broken or frame.height == 0 or only not in (None, *(result.id for result in broken)):
         return ()
     whole = main_stretch(with_flags(frame, broken, objectives), settings)
     looked_at, one_in = thinned(whole, min(result.bad for result in broken), settings)
@@ -81,19 +84,26 @@ def diagnose(
     explained: list[tuple[Episode, Explained, Investigation]] = []
     runs = [(goal, interval) for goal in goals for interval in intervals[goal.id][: settings.max_runs]]
     for episode in episodes(runs, settings):
+        if only not in (None, *(goal.id for goal, _ in episode.goals)):
+            continue
         calm = quiet
         if baseline is not None and not _is_calm(rows, episode.goals[0][0], quiet.frame) and earlier() is not None:
             calm = Quiet(rows.frame.head(0), ())
         before = earlier() if calm.frame.height < settings.min_normal_requests else None
         scene = scene_of(rows, episode.interval, calm, earlier=before, replica_hours=replica_hours, settings=settings)
         investigation = Investigation(scene, settings)
-        entries = [investigation.explain(goal, interval) for goal, interval in episode.goals]
-        explained += [(episode, entry, investigation) for entry in agree(entries, settings)]
+        entries = [
+            investigation.explain(goal, interval, is_told=only in (None, goal.id)) for goal, interval in episode.goals
+        ]
+        told = [entry for entry in agree(entries, settings) if only in (None, entry.goal.id)]
+        explained += [(episode, entry, investigation) for entry in told]
     order = {pair: place for place, pair in enumerate((goal.id, interval) for goal, interval in runs)}
     explained.sort(key=lambda item: order[item[1].goal.id, item[1].interval])
     left = {name: len(found) - settings.max_runs for name, found in intervals.items() if len(found) > settings.max_runs}
+    breached = frozenset(name for goal, _ in runs for name in (goal.kind, goal.metric))
     sample = (one_in, looked_at.height) if one_in > 1 else None
-    return findings_of(explained, catalog or built_in(), settings, fleet, left_out=left, sample=sample)
+    facts = (breached, fleet)
+    return findings_of(explained, catalog or built_in(), settings, facts, left_out=left, sample=sample)
 
 
 def _is_calm(rows: Rows, goal: Goal, frame: pl.DataFrame) -> bool:

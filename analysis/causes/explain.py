@@ -30,6 +30,7 @@ from analysis.result import Shift
 SAME_CAUSE = {"cost_cache": "cache_lost", "cost_input": "input_growth", "cost_output": "output_growth"}
 AGREED = 1.5  # objectives that speak for a change, each by its part
 NEAR = 0.6  # of the largest part: too little to tell two changes apart on one objective's own requests
+NOT_TOLD = Shift("", "", None, None, None, 0, 0, [], "")  # of an objective of which no finding is asked for
 STAGE_OF_KIND = {"failure": "error", "cancel": "client", "degraded": None, "cold": "queue"}
 Key = tuple[str, tuple[tuple[str, str], ...]]  # of a candidate
 
@@ -143,7 +144,8 @@ class Investigation:
         ]
         return sorted(found, key=lambda one: (-round(one.part, 6), -one.score, one.candidate.key))
 
-    def explain(self, goal: Goal, interval: Interval) -> Explained:
+    def explain(self, goal: Goal, interval: Interval, *, is_told: bool = True) -> Explained:
+        """Stages and causes of one objective; where no finding of it is asked for, without its shift."""
         inside = population(self.scene.rows, goal, self.scene.inside)
         normal = population(self.scene.rows, goal, self.scene.normal, columns=columns_of(goal, self.scene.rows))
         excess = None
@@ -157,7 +159,7 @@ class Investigation:
             found = self._capacity(goal)
         else:
             found = self._rate(goal, inside)
-        shift = shift_of(goal, inside, normal)
+        shift = shift_of(goal, inside, normal) if is_told else NOT_TOLD
         return Explained(goal, interval, inside, normal.select("value", "bad"), excess, tuple(found), shift)
 
     def _latency(self, goal: Goal, inside: pl.DataFrame, excess: Excess | None) -> list[Explanation]:

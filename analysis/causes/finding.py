@@ -56,7 +56,7 @@ def findings_of(
     explained: Sequence[tuple[Episode, Explained, Investigation]],
     catalog: Catalog,
     settings: CauseSettings,
-    fleet: Fleet | None = None,
+    about: tuple[frozenset[str], Fleet | None],
     *,
     left_out: Mapping[str, int] | None = None,
     sample: tuple[int, int] | None = None,
@@ -67,11 +67,11 @@ def findings_of(
     then that one has a further window.
 
     Args:
+        about: kinds and metrics of all objectives that broke, told here or not, and the fleet file.
         left_out: per objective, how many weaker runs were not looked into.
         sample: where not all requests were looked into: one in how many, and how many that makes.
     """
-    breached = frozenset(name for _, entry, _ in explained for name in (entry.goal.kind, entry.goal.metric))
-    shared = {id(investigation): SceneFacts(investigation, breached, fleet) for _, _, investigation in explained}
+    shared = {id(investigation): SceneFacts(investigation, *about) for _, _, investigation in explained}
     found: dict[tuple[str, object], Finding] = {}
     ranks: Counter[str] = Counter()
     for episode, entry, investigation in explained:

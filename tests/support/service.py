@@ -135,11 +135,13 @@ def findings(
     hours: Sequence[Row] = (),
     baseline: Sequence[Row] | None = None,
     settings: CauseSettings | None = None,
+    *,
+    only: str | None = None,
 ) -> tuple[Finding, ...]:
-    """Findings of the rows under these objectives."""
+    """Findings of the rows under these objectives; `only` of one of them."""
     wanted = objectives(text)
     measured = measure(frame(rows), wanted.settings)
     up = replica_hours(hours)
     judged = judge(measured, wanted, replica_hours=up)
     earlier = None if baseline is None else lambda: measure(frame(baseline), wanted.settings)
-    return diagnose(measured, judged, wanted.items, replica_hours=up, baseline=earlier, settings=settings)
+    return diagnose(measured, judged, wanted.items, replica_hours=up, baseline=earlier, settings=settings, only=only)

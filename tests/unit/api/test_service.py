@@ -78,8 +78,9 @@ def test_one_objective_alone_is_diagnosed_as_in_the_whole(service: Service) -> N
 
 def test_all_objectives_of_a_question_are_judged_at_once_and_kept_until_rows_change(service: Service) -> None:
     question = Question(where=(("scenario", "chat"),))
+    alone = service.diagnosis(question, "chat.ttft")
     first = service.judgement(question)
-    service.diagnosis(question, "chat.e2e")
+    assert service.diagnosis(question, "chat.ttft") == alone
     assert service.judgement(question) is first
     service.changed()
     again = service.judgement(question)

@@ -299,3 +299,12 @@ def test_a_sample_finds_the_same_cause_and_says_that_it_is_one() -> None:
     assert isinstance(said.value, float)
     assert 0.4 * len(rows) < said.value < 0.6 * len(rows)
     assert not any(item.figure.startswith("requests in which") for item in whole[0].evidence)
+
+
+def test_the_findings_of_one_objective_are_those_that_it_has_among_all() -> None:
+    rows = service(slow_search, slow_replica, failing_version)
+    whole = findings(rows)
+    ids = {finding.objective for finding in whole}
+    assert len(ids) > 2
+    for name in (*sorted(ids), "no such one"):
+        assert findings(rows, only=name) == tuple(finding for finding in whole if finding.objective == name)
