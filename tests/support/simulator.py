@@ -68,6 +68,46 @@ def simulated(folder: Path, *arguments: str) -> Path:
     return out
 
 
+def remedied(folder: Path, incident: str, seed: int, remedy: str) -> dict[str, dict[float, float]]:
+    """Windows of every objective in the same run with a remedy in place: start in seconds to value, in the simulator's
+    unit; the test is skipped where numba is absent."""
+    script, run = shared("incidents/simulate.py"), Path(__file__).with_name("remedied_run.py")
+    simulated(folder, "run", "--incident", incident, "--seed", str(seed))
+    kept = Path(KEPT or folder) / f"remedied_{incident}_{seed}_{remedy}.json"
+    if not kept.exists():
+        command = [PYTHON, str(run), str(script), incident, str(seed), remedy]
+        ran = subprocess.run(command, check=False, capture_output=True, text=True, timeout=LONGEST_S)
+        assert ran.returncode == 0, ran.stderr[-2000:]
+        kept.write_text(ran.stdout)
+    found = json.loads(kept.read_text())
+    return {name: {float(start): float(value) for start, value in windows} for name, windows in found.items()}
+
+
+def promised(
+    case: Path, findings: Sequence[dict[str, Any]], remedy: str, after: dict[str, dict[float, float]]
+) -> list[tuple[str, float, dict[str, Any]]]:
+    """Objective, value of its worst window in the run with the remedy, and what the advice promises for that window."""
+    told: list[tuple[str, float, dict[str, Any]]] = []
+    truth = json.loads((case / "truth.json").read_text())
+    begins = _instant(truth["start"])
+    for breach in (each for incident in truth["incidents"] for each in incident["breaches"]):
+        advised = [
+            advice["predicted"]
+            for finding in findings
+            if finding["objective"] == breach["slo"] and finding["rank"] == 1
+            for advice in finding["recommendations"]
+            if advice["id"] == remedy and advice["predicted"] is not None and advice["predicted"]["value"] is not None
+        ]
+        value = after[breach["slo"]].get(_instant(breach["worst_window"]) - begins)
+        if advised and value:
+            told.append((breach["slo"], value / (1000 if breach["metric"].endswith("_ms") else 1), advised[0]))
+    return told
+
+
+def _instant(text: str) -> float:
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
 @contextmanager
 def _loaded(case: Path, folder: Path, requests: str) -> Iterator[tuple[Store, Objectives, PriceBook]]:
     folder.mkdir(parents=True, exist_ok=True)
