@@ -109,6 +109,42 @@ def test_two_faults_in_different_stages_are_findings_of_their_own() -> None:
 EARLY = (12.0, 30.0)
 
 
+def somewhat_longer_prompts(row: Row, minute: float) -> None:
+    if in_fault(minute) and row["scenario"] == "rag":
+        row["input_tokens"] = round(row["input_tokens"] * 1.7)
+    if in_fault(minute):
+        row["queue_ms"] += 2500 * row["wait"]
+
+
+def idle_pool_short(row: Row, minute: float) -> None:
+    """Two replicas of a pool are gone, which by itself makes nobody wait."""
+    if in_fault(minute) and (row["model"], row["region"]) == ("large", "west"):
+        row |= {"replica": "large-west-2", "deployment_version": "v2"}
+
+
+CHATS = """
+objectives:
+  - {id: ttft, metric: ttft, statistic: p95, threshold: 1600ms, window: 15m, min_requests: 60, where: {scenario: [chat]}}
+"""
+
+
+def test_two_changes_of_one_objective_are_told_by_the_part_that_each_explains() -> None:
+    """Longer prompts make all pools wait; the missing replicas are stronger where they are, and only there."""
+    first, second = findings(service(somewhat_longer_prompts, idle_pool_short), CHATS)
+    assert (first.cause, first.segment) == ("mix_shift", {"scenario": "rag"})
+    assert (second.cause, second.segment) == ("failure", {"model": "large", "region": "west"})
+    assert [found.recommendations[0].id for found in (first, second)] == ["input_length_cap", "scale_out"]
+    parts = [
+        entry.value
+        for found in (first, second)
+        for entry in found.evidence
+        if entry.figure.startswith("part of the excess")
+    ]
+    assert all(isinstance(part, float) for part in parts)
+    assert sum(float(part or 0.0) for part in parts) == pytest.approx(1.0, abs=1e-3)
+    assert float(parts[0] or 0.0) > 0.6
+
+
 def early(plant: Plant) -> Plant:
     """The same fault at another time of the two hours: in one whole judged window and most of another."""
 
