@@ -45,8 +45,10 @@ def measure(requests: pl.DataFrame, settings: Settings | None = None) -> pl.Data
         pl.from_epoch("started_ns", time_unit="ns").dt.replace_time_zone("UTC").dt.convert_time_zone(settings.timezone)
     )
     rows = with_columns_of_schema(requests)
+    votes = votes_of(rows.get_column("sampling_rate"))
+    alike = rows.height and votes.min() == votes.max()
     return (
-        rows.with_columns(votes_of(rows.get_column("sampling_rate")))
+        rows.with_columns(pl.lit(votes.item(0), pl.Int64).alias("votes") if alike else votes)
         .lazy()
         .with_columns(
             pl.when(pl.col("cached_input_tokens") > 0)

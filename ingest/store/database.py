@@ -24,6 +24,7 @@ from ingest.errors import SchemaMismatch, StateError, StoreHeld, StoreTooNew, Un
 from ingest.schema import Column
 from ingest.schema_rolled import ROLLED
 from ingest.selection import COLUMN_DIMENSIONS, DERIVED_DIMENSIONS, Selection
+from ingest.store.request_frame import held_once, order_of
 
 TABLES: dict[str, tuple[Column, ...]] = {
     "uploads": schema.UPLOADS,
@@ -208,11 +209,13 @@ class Store:
             finally:
                 cursor.execute("COMMIT")
         if ordered:  # DuckDB would hold all rows once more to put them in order, and so would one step
-            order = _order(rows)
-            for index, column in enumerate(rows.iter_columns()):
+            order = order_of(rows)
+            for index in range(rows.width):  # one column at a time: an iterator would hold all of them twice
+                column = rows.to_series(index)
                 rows.replace_column(index, column.rechunk() if order is None else column.gather(order))
         return rows.select(
-            pl.col(c.name) if c.name in rows.columns else pl.lit(None, _dtype(c, coded)).alias(c.name) for c in wanted
+            held_once(rows, c.name) if c.name in rows.columns else pl.lit(None, _dtype(c, coded)).alias(c.name)
+            for c in wanted
         )
 
     def token_gaps(self, selection: Selection) -> Iterator[pl.DataFrame]:
@@ -329,15 +332,6 @@ def _parts(
 
 def _dtype(column: Column, coded: Collection[str]) -> pl.DataType:
     return pl.Categorical() if column.name in coded else column.dtype
-
-
-def _order(rows: pl.DataFrame) -> pl.Series | None:
-    """Where each row belongs by arrival, then key, unknown arrivals last; None if they stand so. Keys break ties alone."""
-    order = rows.get_column("started_ns").arg_sort(nulls_last=True)
-    started = rows.get_column("started_ns").gather(order)
-    if started.null_count() > 1 or (started.diff() == 0).any():
-        order = rows.select(pl.arg_sort_by("started_ns", "request_key", nulls_last=True)).to_series()
-    return None if order.is_sorted() else order
 
 
 def selection_sql(selection: Selection) -> tuple[str, list[object]]:
