@@ -29,7 +29,7 @@ from ingest.formats.heads import head_of
 from ingest.formats.otlp_columns import Piece
 from ingest.lines import UNJUDGED, json_rejects
 from ingest.mapping import Mapping
-from ingest.store import assembly, span_batch, spans
+from ingest.store import assembly, span_batch, spans, temporary
 from ingest.store.span_columns import Learned
 from ingest.store.spans import Intake, RawRelation
 from ingest.store.watch import watched
