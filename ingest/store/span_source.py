@@ -169,8 +169,8 @@ def lines_relation(lines: str, spelling: Spelling, *, promoted: bool = False) ->
     wanted = "" if spelling == "camel" else f" WHERE j.{mine} IS NOT NULL"
     bits = SNAKE if spelling == "snake" else 0
     # attributes without a value are not told, as in protobuf
-    names = "CASE WHEN list_count(vals) = len(vals) THEN names ELSE list_where(names, list_transform(vals, lambda v: v IS NOT NULL)) END"
-    vals = "CASE WHEN list_count(vals) = len(vals) THEN vals ELSE list_filter(vals, lambda v: v IS NOT NULL) END"
+    names = "CASE WHEN list_position(vals, NULL) IS NULL THEN names ELSE list_where(names, list_transform(vals, lambda v: v IS NOT NULL)) END"
+    vals = "CASE WHEN list_position(vals, NULL) IS NULL THEN vals ELSE list_filter(vals, lambda v: v IS NOT NULL) END"
     extra = "NULL AS extra"
     if promoted:
         extra = "list_transform($promoted, lambda n: resource_values[list_position(resource_names, n)]) AS extra"
