@@ -152,7 +152,7 @@ def _shared(run: Mapping[str, Any]) -> dict[str, Any]:
         "model": model,
         "requested_model": model,
         "scenario": ", ".join(f"{name} {value}" for name, value in parts.items() if value) or None,
-        "attributes": extra(backend=v.text(run.get("backend")), date=v.text(run.get("date"))),
+        "attributes": extra(**{name: v.text(run.get(name)) for name in ("backend", "date", "label", "burstiness")}),
     }
 
 

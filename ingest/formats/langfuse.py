@@ -339,6 +339,10 @@ def _identity(row: Mapping[str, Any], trace: Mapping[str, Any]) -> dict[str, str
         "langfuse.trace.name": v.text(v.first(v.text(row.get("trace_name")), trace.get("name"))),
         "langfuse.environment": v.text(v.first(v.text(row.get("environment")), trace.get("environment"))),
         "langfuse.release": v.text(v.first(v.text(row.get("release")), trace.get("release"))),
+        "langfuse.version": v.text(v.first(v.text(row.get("version")), trace.get("version"))),
+        "langfuse.prompt.id": v.text(row.get("prompt_id")),
+        "langfuse.prompt.name": v.text(row.get("prompt_name")),
+        "langfuse.prompt.version": v.text(row.get("prompt_version")),
         "langfuse.trace.tags": ",".join(
             v.clean(str(tag)) for tag in v.listing(v.first(row.get("tags"), trace.get("tags")))
         ),

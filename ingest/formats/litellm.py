@@ -21,6 +21,7 @@ from ingest.formats.request_rows import Times, checked, extra, timed, usage, wit
 from ingest.selection import zone_of
 
 EMBEDDINGS = ("embedding", "aembedding")
+USERS = ("user_api_key_end_user_id", "user_api_key_user_id")
 OPENED = ("metadata", "hidden_params")  # which some sinks write as JSON in text
 
 
@@ -95,6 +96,8 @@ def _request(row: Mapping[str, Any], line: int, offset: int | None, raw: bytes |
             "error_type": error_type,
             "finish_reason": _finish(row),
             "response_cached": True if is_cached else None,
+            "attempts": retries + 1 if (retries := v.integer(metadata.get("attempted_retries"))) else None,
+            "degraded": True if v.integer(metadata.get("attempted_fallbacks")) else None,
             "source_cost_usd": cost,
         },
         line=line,
@@ -137,7 +140,7 @@ def _identity(row: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, 
         "model": v.text(row.get("model")) or provider_model,
         "requested_model": v.first(v.text(row.get("model_group")), v.text(row.get("model"))),
         "provider": v.provider(row.get("custom_llm_provider")),
-        "user": v.first(*map(v.identity, (row.get("end_user"), row.get("user"), metadata.get("user_api_key_user_id")))),
+        "user": v.first(*map(v.identity, (*map(row.get, ("end_user", "user")), *map(metadata.get, USERS)))),
         "tenant": v.first(
             v.identity(row.get("team_id")),
             v.identity(metadata.get("user_api_key_team_id")),

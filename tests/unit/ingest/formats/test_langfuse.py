@@ -271,3 +271,20 @@ def test_a_trace_without_id_or_time_is_refused_without_its_content(tmp_path: Pat
         (3, "start_unset", 'timestamp: "soon" is none'),
     ]
     assert "private" not in json.dumps(receipt.to_json())
+
+
+def test_version_and_prompt_of_an_observation_stay_with_the_request(tmp_path: Path) -> None:
+    told = {
+        "trace_id": "t", "id": "o", "type": "GENERATION", "start_time": "2026-03-02 10:00:00", "usage_details": {"input": 3},
+        "end_time": "2026-03-02 10:00:01", "version": "v7", "prompt_name": "triage", "prompt_version": 4,
+    }  # fmt: skip
+    receipt, requests = load_bytes(
+        tmp_path, json.dumps(told).encode() + b"\n" + json.dumps(told).encode() + b"\n", "o.jsonl"
+    )
+    assert (receipt.format, receipt.not_understood) == ("langfuse", {})
+    kept = json.loads(requests["attributes"][0])
+    assert (kept["langfuse.version"], kept["langfuse.prompt.name"], kept["langfuse.prompt.version"]) == (
+        "v7",
+        "triage",
+        "4",
+    )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 from tests.support.readers import DATA, rejects, requests, told_format
 
 
@@ -187,3 +190,17 @@ def test_a_torn_end_costs_one_row() -> None:
     path = DATA / "litellm" / "torn.jsonl"
     assert rejects(path) == [("torn_line", 3)]
     assert len(requests(path)) == 2
+
+
+def test_retries_fallbacks_and_the_end_user_of_the_key_stand_in_the_metadata(tmp_path: Path) -> None:
+    row = json.loads((DATA / "litellm" / "good.jsonl").read_text().splitlines()[0])
+    told = {
+        "attempted_retries": 2,
+        "attempted_fallbacks": 1,
+        "user_api_key_end_user_id": "e-1",
+        "user_api_key_user_id": "k-1",
+    }
+    row |= {"end_user": "", "user": None, "metadata": json.dumps(told)}
+    (tmp_path / "spend.jsonl").write_text(json.dumps(row) + "\n")
+    (found,) = requests(tmp_path / "spend.jsonl")
+    assert (found["attempts"], found["degraded"], found["user"]) == (3, True, "e-1")
