@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 AGAIN = MARKS["duplicate_span_ignored"]
 OWN = 2 * max(MARKS.values())  # marked by its own upload alone; no flag of a request
-TEMPORARY = frozenset({"span_marked", "span_tellings"})
+TEMPORARY = frozenset({"span_marked", "span_tellings", "span_recounted"})
 
 
 def mark(cursor: DuckDBPyConnection, table: str, upload_id: str) -> None:
@@ -52,13 +52,14 @@ def mark(cursor: DuckDBPyConnection, table: str, upload_id: str) -> None:
 
 def recount(cursor: DuckDBPyConnection, upload_id: str) -> None:
     """Marks of the spans of pending traces as if an upload had never come; its rows and repeats may stand still."""
-    told_twice = "SELECT 1 FROM repeats WHERE told = 'spans' LIMIT 1"
-    marked = (
-        f"SELECT 1 FROM spans WHERE marks & {AGAIN} > 0 AND trace_id IN (SELECT trace_id FROM pending_traces) LIMIT 1"
-    )
-    if not cursor.execute(told_twice).fetchall() and not cursor.execute(marked).fetchall():
+    cursor.execute(
+        f"""CREATE OR REPLACE TEMP TABLE span_recounted AS SELECT DISTINCT trace_id FROM pending_traces
+        WHERE trace_id IN (SELECT row_key[:32] FROM repeats WHERE told = 'spans')
+            OR trace_id IN (SELECT trace_id FROM spans WHERE marks & {AGAIN | OWN} > 0)"""
+    ).fetchall()
+    if not cursor.execute("SELECT 1 FROM span_recounted LIMIT 1").fetchall():
         return
-    of_pending = "IN (SELECT trace_id FROM pending_traces)"
+    of_pending = "IN (SELECT trace_id FROM span_recounted)"
     cursor.execute(
         f"""CREATE OR REPLACE TEMP TABLE span_tellings AS
         SELECT trace_id, span_id, dense_rank() OVER (PARTITION BY trace_id ORDER BY received_ns NULLS LAST, upload_id) AS place
