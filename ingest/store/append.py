@@ -14,7 +14,8 @@ import polars as pl
 from duckdb import DuckDBPyConnection
 
 from ingest.errors import Reject
-from ingest.schema import REJECTS, polars_schema
+from ingest.schema import REJECTS, REQUESTS, polars_schema
+from ingest.store import shadows, temporary
 from ingest.store.database import DETAIL_END, Store
 from ingest.store.repeats import holds_rows, remember_keys
 
@@ -28,13 +29,26 @@ def add_requests(store: Store, cursor: DuckDBPyConnection, requests: pl.DataFram
         return 0
     standing = _standing(cursor, fresh["request_key"].to_list())
     upload_id = str(fresh["upload_id"][0])
-    remember_keys(cursor, upload_id, [key for key, owner in standing.items() if owner != upload_id])
+    again = [key for key, owner in standing.items() if owner != upload_id]
+    remember_keys(cursor, upload_id, again)
+    _keep(store, cursor, upload_id, fresh.filter(pl.col("request_key").is_in(again)))
     fresh = fresh.filter(~pl.col("request_key").is_in(list(standing)))
     store.append("requests", fresh, cursor)
     if not calls.is_empty():
         kept = calls.unique(["request_key", "call_index"], keep="first", maintain_order=True)
         store.append("calls", kept.filter(pl.col("request_key").is_in(fresh["request_key"].to_list())), cursor)
     return fresh.height
+
+
+def _keep(store: Store, cursor: DuckDBPyConnection, upload_id: str, rows: pl.DataFrame) -> None:
+    """Keeps what is told of requests that stand by another upload, where it differs; not of those with several calls."""
+    rows = rows.filter(pl.col("n_call_rows") == 0)
+    if rows.is_empty():
+        return
+    cursor.execute("CREATE OR REPLACE TEMP TABLE told_again AS SELECT * FROM requests LIMIT 0").fetchall()
+    store.append("requests", rows, cursor, into="told_again")
+    shadows.keep(cursor, upload_id, "SELECT * FROM told_again", [column.name for column in REQUESTS])
+    temporary.release(cursor, "told_again".__eq__)
 
 
 def _standing(cursor: DuckDBPyConnection, keys: Sequence[str]) -> dict[str, str]:
@@ -92,8 +106,6 @@ def reject_counts(cursor: DuckDBPyConnection, upload_id: str) -> dict[str, int]:
 
 def filled(store: Store) -> dict[str, int]:
     """Columns of requests that any row has a value in, with the number of such rows, in table order."""
-    from ingest.schema import REQUESTS
-
     counts = ", ".join(f'count("{column.name}")' for column in REQUESTS)
     with store.cursor() as cursor:
         row = cursor.execute(f"SELECT {counts} FROM requests").fetchall()[0]

@@ -143,17 +143,22 @@ class Store:
             cursor.execute("CHECKPOINT")
             yield self.path
 
-    def append(self, table: str, rows: pl.DataFrame, cursor: duckdb.DuckDBPyConnection | None = None) -> int:
+    def append(
+        self, table: str, rows: pl.DataFrame, cursor: duckdb.DuckDBPyConnection | None = None, *, into: str = ""
+    ) -> int:
         """Number of rows appended to a table as they are; missing columns become null.
 
         Shape: (n, columns of the table), any order; money as integer pico-USD.
+
+        Args:
+            into: temporary table of the same columns that takes them instead.
 
         Raises:
             SchemaMismatch: a column is not one of the table's, or a required one is missing.
         """
         if cursor is None:
             with self.writing() as own:
-                return self.append(table, rows, own)
+                return self.append(table, rows, own, into=into)
         if rows.is_empty():
             return 0
         columns = {column.name: column for column in TABLES[table]}
@@ -166,7 +171,7 @@ class Store:
         values = ", ".join(_from_frame(columns[name]) for name in typed.columns)
         cursor.register("rows_to_append", ArrowFrame(typed))
         try:
-            cursor.execute(f"INSERT INTO {table} ({names}) SELECT {values} FROM rows_to_append")
+            cursor.execute(f"INSERT INTO {into or table} ({names}) SELECT {values} FROM rows_to_append")
         finally:
             cursor.unregister("rows_to_append")
         return rows.height

@@ -165,3 +165,22 @@ def test_of_rows_told_differently_the_oldest_of_the_others_stands(tmp_path: Path
         assert told() == [("x", 1_000_000_000), ("x", 1_000_000_000)]
         forget(store, "x")
         assert [store.read(table).height for table in ("requests", "repeats", "uploads")] == [0] * 3
+
+
+def test_of_log_lines_told_differently_the_other_stands(tmp_path: Path) -> None:
+    line = {
+        "request": {"id": "k-1"},
+        "response": {"status": 200},
+        "started_at": 1795000000000,
+        "ai": {"p": {"usage": {"prompt_tokens": 3, "cost": 0.25}}},
+    }
+    logs = {"v": line | {"latencies": {"request": 100}}, "w": line | {"latencies": {"request": 200}}}
+    paths = write(tmp_path, {f"{name}.jsonl": json.dumps(told).encode() + b"\n" for name, told in logs.items()})
+    with Store.open() as store, Store.open() as fresh:
+        for name, path in zip(logs, paths, strict=True):
+            load(path, store, PLAIN, upload_id=name)
+        assert store.read("requests")["e2e_ns"].to_list() == [100_000_000]
+        forget(store, "v")
+        load(paths[1], fresh, PLAIN, upload_id="w")
+        assert_frame_equal(store.read("requests"), fresh.read("requests"))
+        assert store.read("repeats").height == 0
