@@ -10,7 +10,7 @@ import difflib
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib import resources
 from pathlib import Path
 
@@ -90,11 +90,11 @@ class Objective:
         """The limit of a single objective; None for a joint one and for availability with a target."""
         return self.conditions[0].threshold if len(self.conditions) == 1 else None
 
-    @property
+    @cached_property
     def target_exact(self) -> Fraction | None:
         return None if self.target is None else Fraction(repr(self.target))
 
-    @property
+    @cached_property
     def percentile(self) -> Fraction | None:
         """0.95 for p95, exactly; None for the other statistics."""
         found = _PERCENTILE.match(self.statistic or "")

@@ -295,15 +295,19 @@ def _beta_fraction(x: float, a: float, b: float) -> float:
     value = d
     limit = 200 + 10 * int(math.sqrt(max(a, b)))  # terms needed grow with the root of the larger parameter
     for m in range(1, limit):
-        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        for term in (even, odd):
-            d = 1 + term * d
-            d = 1 / (d if abs(d) > tiny else tiny)
-            c = 1 + term / c
-            c = c if abs(c) > tiny else tiny
-            value *= d * c
-        if abs(d * c - 1) < 1e-15:
+        twice = a + 2 * m
+        even = m * (b - m) * x / ((twice - 1) * twice)
+        odd = -(a + m) * (a + b + m) * x / (twice * (twice + 1))
+        d, c = 1 + even * d, 1 + even / c  # written out for both terms: an interval takes some thousand of them
+        d = 1 / (d if not -tiny <= d <= tiny else tiny)
+        c = c if not -tiny <= c <= tiny else tiny
+        value *= d * c
+        d, c = 1 + odd * d, 1 + odd / c
+        d = 1 / (d if not -tiny <= d <= tiny else tiny)
+        c = c if not -tiny <= c <= tiny else tiny
+        step = d * c
+        value *= step
+        if -1e-15 < step - 1 < 1e-15:
             break
     return value
 
