@@ -8,7 +8,7 @@ the window takes the value that unbroken windows have at its arrivals: log(value
 cause stays and the remedy changes the load per replica or the length of the work; the same line is read at the load that
 is left. The line stands in for queueing feedback as far as the unbroken windows have seen it; where arrivals are the
 cause, the broken window is a further point of the same curve, and loads between both are read between them. A remedy of a
-stage outside the engine is read from the requests themselves, whose stages add up (restaged.py).
+stage outside the engine, and a limit on answers, are read from the requests themselves (restaged.py, capped.py).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import polars as pl
 
 from analysis.aggregates.statistics import quantile, quantile_interval, wilson
 from analysis.causes.candidates.candidate import Candidate
+from analysis.causes.capped import capped
 from analysis.causes.explain import Explained
 from analysis.causes.figures import number
 from analysis.causes.goal import members, population
@@ -93,7 +94,7 @@ IGNORES = {
     "back_to_normal": "Takes the cause as wholly undone; other changes within the window stay out of sight.",
     "remedy": "Reads the value at the load per replica that is left, from unbroken windows; queueing beyond their load,"
     " start-up time and other pools stay out of sight.",
-    "stage": "Reads the requests of the window with that stage shorter; other changes within the window stay out of sight.",
+    "requests": "Reads the requests of the window as they would be then; its effect on others' waits stays out of sight.",
 }
 
 
@@ -179,6 +180,8 @@ class Predictor:
         """The prediction of one recommendation, or None and why not."""
         if candidate is None:
             return None, "the cause is not known, so nothing is known to be undone"
+        if identity == "output_length_control" and (limited := self._capped(candidate)) is not None:
+            return limited, None
         undone = identity in UNDO.get(candidate.id, ()) or (identity in REPAIRED and candidate.id.startswith("slow_"))
         load = 1.0 if undone else self._load_after(identity, candidate)
         if load is None:
@@ -217,27 +220,50 @@ class Predictor:
 
     def _restaged(self, identity: str, candidate: Candidate) -> Prediction | None:
         """A remedy of a stage outside the engine, read from the requests of the worst window."""
-        goal, rows = self._entry.goal, self._scene.rows
-        if self._worst is None or goal.kind != "latency":
+        window = self._window
+        if window is None or self._entry.goal.kind != "latency":
             return None
-        _, start, end, _ = self._worst
-        window = population(rows, goal, rows.frame.filter((pl.col("at") >= start) & (pl.col("at") < end)))
-        found = restaged(identity, candidate.id, goal, window, self._scene.normal)
+        found = restaged(identity, candidate.id, self._entry.goal, window, self._scene.normal)
         if found is None:
             return None
+        return self._read((found.value, found.attainment), window.height, found.says, served=found.served)
+
+    def _capped(self, candidate: Candidate) -> Prediction | None:
+        """A limit on the answers, read from the lengths of the worst window."""
+        goal, window, scene = self._entry.goal, self._window, self._scene
+        if window is None or goal.kind not in ("latency", "cost"):
+            return None
+        found = capped(goal, candidate.segment, window, population(scene.rows, goal, scene.normal))
+        if found is None:
+            return None
+        says = f"Assumes a limit of {found.limit} output tokens, which cuts {found.cut:.0%} of the answers. "
+        return self._read((found.value, found.attainment), window.height, says, served=1.0)
+
+    @cached_property
+    def _window(self) -> pl.DataFrame | None:
+        """The objective's requests of the worst window."""
+        if self._worst is None:
+            return None
+        _, start, end, _ = self._worst
+        rows = self._scene.rows
+        return population(rows, self._entry.goal, rows.frame.filter((pl.col("at") >= start) & (pl.col("at") < end)))
+
+    def _read(self, figures: tuple[float, float | None], n: int, says: str, *, served: float) -> Prediction:
+        """A prediction that rests on the requests of the window themselves."""
+        value, attainment = figures
         spread = math.exp(WIDTH * REMEDY_WIDER * LEAST_SPREAD)
-        told = found.served < 1 or any(each.attainment is not None for each in self.unbroken)  # as the others tell it
-        kept = found.attainment if told else None
-        shares = None if kept is None else wilson(round(kept * window.height), window.height)
+        told = served < 1 or any(each.attainment is not None for each in self.unbroken)  # as the others tell it
+        kept = attainment if told else None
+        shares = None if kept is None else wilson(round(kept * n), n)
         return Prediction(
-            attainment=_times(kept, found.served),
-            low=None if shares is None else _times(shares[0], found.served),
-            high=None if shares is None else _times(shares[1], found.served),
-            value=found.value,
-            value_low=found.value / spread,
-            value_high=found.value * spread,
+            attainment=_times(kept, served),
+            low=None if shares is None else _times(shares[0], served),
+            high=None if shares is None else _times(shares[1], served),
+            value=value,
+            value_low=value / spread,
+            value_high=value * spread,
             basis="remedy",
-            ignores=f"{found.says}{IGNORES['stage']}",
+            ignores=f"{says}{IGNORES['requests']}",
         )
 
     def _usual(self, basis: str) -> Prediction | None:

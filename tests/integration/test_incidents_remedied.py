@@ -11,12 +11,14 @@ import pytest
 
 from tests.support.simulator import LONGEST_S, promised, remedied, scored, simulated
 
-FOLLOWED = (  # incident, seed, recommendation; the seeds are none that anything was set by
-    ("traffic_surge", 65, "scale_out"),
-    ("traffic_surge", 101, "scale_out"),
-    ("slow_replica", 65, "replica_drain"),
-    ("slow_replica", 101, "replica_drain"),
-    ("long_output_shift", 65, "output_length_control"),
+FOLLOWED = (  # incident, seed, recommendation
+    ("traffic_surge", 1, "scale_out"),
+    ("traffic_surge", 1, "autoscale_policy"),
+    ("traffic_surge", 2, "scale_out"),
+    ("slow_replica", 1, "replica_drain"),
+    ("slow_replica", 2, "replica_drain"),
+    ("long_output_shift", 1, "output_length_control"),
+    ("long_output_shift", 2, "output_length_control"),
 )
 
 

@@ -24,7 +24,19 @@ GOALS = {  # of single incidents; as in the suite of the default ones
     "cause_top1": 0.92,
     "window_iou": 0.85,
 }
-PAIR_GOALS = {"stage_top1": 0.95, "precision": 0.90, "recall": 0.90, "rec_hit": 0.95, "cause_top1": 0.90}
+PAIR_GOALS = {"stage_top1": 0.97, "precision": 0.97, "recall": 0.97, "rec_hit": 0.97, "cause_top1": 0.97}
+WEEK_GOALS = {"stage_top1": 0.95, "precision": 0.90, "recall": 0.90, "rec_hit": 0.95, "cause_top1": 0.90}
+MOVED = (  # incident, seed; every kind whose breach is near its limit or far from it
+    *(("slow_replica", 65), ("long_input_shift", 65), ("traffic_surge", 65), ("retrieval_slow", 65)),
+    *(
+        ("long_input_shift", 2),
+        ("replica_down", 2),
+        ("batch_limit_low", 3),
+        ("cold_starts", 1),
+        ("prefix_cache_lost", 2),
+    ),
+    *(("long_output_shift", 3), ("network_region", 1), ("guardrail_slow", 2)),
+)
 SINGLE = (  # incident, seed, parameters: weaker, stronger or shorter than the default
     ("traffic_surge", 61, ("factor=1.7",)),
     ("traffic_surge", 62, ("factor=2.8", "minutes=35")),
@@ -118,11 +130,11 @@ def test_moved_limits_name_the_same_cause_for_what_still_breaks(factor: float, t
 @pytest.mark.long
 @pytest.mark.timeout(4 * LONGEST_S)
 @pytest.mark.parametrize("factor", [0.9, 1.1])
-@pytest.mark.parametrize("incident", ["slow_replica", "long_input_shift", "traffic_surge", "retrieval_slow"])
+@pytest.mark.parametrize(("incident", "seed"), MOVED)
 def test_moved_limits_of_six_hours_blame_the_same_for_what_breaks_either_way(
-    incident: str, factor: float, tmp_path: Path
+    incident: str, seed: int, factor: float, tmp_path: Path
 ) -> None:
-    case = simulated(tmp_path, "run", "--incident", incident, "--seed", "65")
+    case = simulated(tmp_path, "run", "--incident", incident, "--seed", str(seed))
     first = {f.objective: (f.cause, f.segment) for f in findings_of(case, tmp_path / "usual") if f.rank == 1}
     other = moved(case, factor, tmp_path / "case")
     found = {f.objective: (f.cause, f.segment) for f in findings_of(other, tmp_path / "moved") if f.rank == 1}
@@ -140,5 +152,5 @@ def test_a_day_of_trouble_in_a_sampled_week_is_found(incident: str, seed: int, t
     case = simulated(tmp_path, "run", "--incident", incident, "--seed", str(seed), *week)
     records = [scored(case, tmp_path / "found")]
     sys.stdout.write("\n" + table(records) + "\n")
-    assert short_of(records, PAIR_GOALS) == {}
+    assert short_of(records, WEEK_GOALS) == {}
     assert summary(records)["rec_harmful"] == 0.0
