@@ -56,6 +56,10 @@ class ArrowFrame:
     def __init__(self, frame: pl.DataFrame) -> None:
         self._frame = frame
 
+    def __arrow_c_schema__(self) -> object:
+        """Asked for before every statement; without it a stream is, which copies a frame in several chunks."""
+        return self._frame.schema.__arrow_c_schema__()
+
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self._frame.__arrow_c_stream__(requested_schema)
 

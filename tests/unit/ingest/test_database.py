@@ -17,7 +17,7 @@ from ingest import schema
 from ingest.errors import SchemaMismatch, StoreHeld, StoreTooNew, UnreadableInput
 from ingest.selection import Selection
 from ingest.store import database
-from ingest.store.database import Store, StoreSettings
+from ingest.store.database import ArrowFrame, Store, StoreSettings
 from tests.support.builders import frame, request
 
 
@@ -201,3 +201,18 @@ def test_sql_reads_files_of_the_given_folders_alone(tmp_path: Path) -> None:
             cursor.execute(f"SELECT x FROM read_csv('{outside}/a.csv')")
         with pytest.raises(duckdb.InvalidInputException):
             cursor.execute("SET enable_external_access = true")
+
+
+def test_rows_of_a_frame_are_handed_over_once_per_statement_that_reads_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    handed: list[int] = []
+    stream = ArrowFrame.__arrow_c_stream__
+
+    def counted(frame: ArrowFrame, requested_schema: object = None) -> object:
+        handed.append(1)
+        return stream(frame, requested_schema)
+
+    monkeypatch.setattr(ArrowFrame, "__arrow_c_stream__", counted)
+    with Store.open() as store, store.cursor() as cursor:
+        cursor.register("told", ArrowFrame(pl.DataFrame({"n": [1, 2], "list": [["a"], []]})))
+        assert cursor.execute("SELECT n, list FROM told WHERE n < $most", {"most": 2}).fetchall() == [(1, ["a"])]
+    assert handed == [1]
