@@ -2,6 +2,7 @@
 
 The sample week is laid on top of itself, each copy a few milliseconds later, so that the shape of the traffic stays
 and only its volume grows. TAILWISE_BENCH_ROWS=10000000 measures the largest; the default stays below a minute.
+CPU seconds of the process, server and client: on a busy machine the clock tells of others.
 """
 
 from __future__ import annotations
@@ -53,13 +54,13 @@ def test_one_objective_over_http_grows_no_faster_than_the_rows(tmp_path: Path) -
         with client(folder, **files) as service:
             took = []
             for name in ("chat.ttft", "code.ttft", "chat.ttft"):  # cold, another objective, the same again
-                began = time.perf_counter()
+                began = time.process_time()
                 said = service.get(f"/api/v1/objectives/{name}/diagnosis", params={"week": "2026-W10"})
-                took.append(time.perf_counter() - began)
+                took.append(time.process_time() - began)
                 assert said.json()["objective"]["verdict"] == "breached"
         seen.append((rows, took[0], took[1], took[2]))
         print(
-            f"\n{rows:>12,} rows: first {took[0]:.2f} s, next objective {took[1]:.2f} s, again {took[2] * 1e3:.0f} ms"
+            f"\n{rows:>12,} rows: first {took[0]:.2f} CPU s, next objective {took[1]:.2f}, again {took[2] * 1e3:.0f} ms"
         )
     (few, small, *_), (many, large, *_) = seen[0], seen[-1]
     assert large / max(small, 1.0) <= many / few
