@@ -194,6 +194,7 @@ def judgement(
     other: Callable[[], Measured] | None = None,
     grade: str | None = None,
     only: str | None = None,
+    judged: tuple[ObjectiveResult, ...] | None = None,
 ) -> tuple[tuple[ObjectiveResult, ...], tuple[Finding, ...]]:
     """Verdicts and findings of a measured side: all of the analysis that asks why.
 
@@ -203,7 +204,26 @@ def judgement(
         other: gives what is normal, if the side has no unbroken part; called only then.
         grade: of the data; worked out if it is not given. At D no verdict is told.
         only: id of the objective whose findings are asked for; None: of all.
+        judged: verdicts of this very side, where they are known already.
     """
+    judged = judged or verdicts(store, side, objectives, fleet, grade)
+    findings = diagnose(
+        side.frame,
+        judged,
+        objectives.items,
+        replica_hours=side.replica_hours,
+        baseline=None if other is None else lambda: other().frame,
+        fleet=fleet,
+        catalog=catalog,
+        only=only,
+    )
+    return judged, tuple(findings)
+
+
+def verdicts(
+    store: Store, side: Measured, objectives: Objectives, fleet: Fleet | None, grade: str | None = None
+) -> tuple[ObjectiveResult, ...]:
+    """The part of `judgement` that says what was kept; arguments as there."""
     judged = judge(
         side.frame,
         objectives,
@@ -216,17 +236,7 @@ def judgement(
     )
     if (grade or grade_of(side.frame, _uploads_behind(store, side))) == "D":
         judged = tuple(withheld(result) for result in judged)
-    findings = diagnose(
-        side.frame,
-        judged,
-        objectives.items,
-        replica_hours=side.replica_hours,
-        baseline=None if other is None else lambda: other().frame,
-        fleet=fleet,
-        catalog=catalog,
-        only=only,
-    )
-    return judged, tuple(findings)
+    return judged
 
 
 def measured(

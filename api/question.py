@@ -35,6 +35,10 @@ class Books:
             self.rules or other.rules,
         )
 
+    def contents(self) -> tuple[bytes, ...]:
+        """Bytes of the files; none where there is no file, or where it cannot be read: its reader says what is wrong."""
+        return tuple(_bytes(path) for path in (self.objectives, self.prices, self.fleet, self.rules))
+
 
 @dataclass(frozen=True)
 class Question:
@@ -85,6 +89,13 @@ class Question:
         if asked.start_ns is None or asked.end_ns is None:
             return None
         return asked.within(2 * asked.start_ns - asked.end_ns, asked.start_ns)
+
+
+def _bytes(path: Path | None) -> bytes:
+    try:
+        return path.read_bytes() if path else b""
+    except OSError:
+        return b""
 
 
 def parse_where(texts: Iterable[str]) -> Where:

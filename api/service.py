@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, astuple, dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
@@ -19,7 +19,7 @@ import msgspec
 
 from analysis.aggregates.cost import costs
 from analysis.aggregates.metered import metered
-from analysis.analyze import Measured, analyze, judgement, measured
+from analysis.analyze import Measured, analyze, judgement, measured, verdicts
 from analysis.breakdown import Breakdown, breakdown
 from analysis.describe import selection_record
 from analysis.dimensions import grouped
@@ -50,6 +50,7 @@ from reports.writers.focus import focus_bundle
 from reports.writers.focus_rows import FocusOptions
 
 T = TypeVar("T")
+Verdicts = tuple[Measured, tuple[ObjectiveResult, ...]]
 N = TypeVar("N", Objective, ObjectiveResult)
 
 MOST_REPORTS = 200  # that are looked through for the one before
@@ -101,9 +102,8 @@ class Service:
         self._now = now
         self._results: Keeper[AnalysisResult] = Keeper(KEPT_RESULTS)
         self._judgements: Keeper[Judgement] = Keeper(KEPT_JUDGEMENTS)
-        self._sides: Keeper[Measured] = Keeper(
-            KEPT_SIDES, worth=lambda side: side.frame.estimated_size() <= MOST_SIDE_BYTES
-        )
+        self._sides: Keeper[Measured] = Keeper(KEPT_SIDES, worth=_is_small)
+        self._verdicts: Keeper[Verdicts] = Keeper(KEPT_SIDES, worth=lambda told: _is_small(told[0]))
         self._revision = 0
         self._live = 0
 
@@ -111,6 +111,7 @@ class Service:
         """Rows came or went: nothing that was computed holds any longer."""
         self._revision += 1
         self._sides.clear()
+        self._verdicts.clear()
 
     def grew(self) -> None:
         """Live rows came: results hold for a short while yet, or a busy stream would be analyzed without end."""
@@ -359,7 +360,12 @@ class Service:
         before = self._before(question)
         other = None if before is None else lambda: self._side(question, before[1])
         catalog = self.catalog(question.books)
-        judged, findings = judgement(self.store, side, objectives, fleet, catalog=catalog, other=other, only=only)
+        make = lambda: (side, verdicts(self.store, side, objectives, fleet))  # noqa: E731 - called at once
+        kept, told = self._verdicts.get(self._key(question), self._live, make)
+        known = told if kept is side else None
+        judged, findings = judgement(
+            self.store, side, objectives, fleet, catalog=catalog, other=other, only=only, judged=known
+        )
         record = selection_record(side.selection, side.span, None if before is None else before[1])
         return Judgement(record, judged, findings)
 
@@ -414,8 +420,8 @@ class Service:
         """Everything a result depends on but the live rows."""
         known = (self._revision, lists.n_rolled(self.store), replace(question, command=None))
         hasher = hashlib.sha256(repr(known).encode())
-        for path in astuple(question.books):
-            hasher.update(hashlib.sha256(_bytes(path)).digest())
+        for data in question.books.contents():
+            hasher.update(hashlib.sha256(data).digest())
         return hasher.hexdigest()
 
 
@@ -437,8 +443,5 @@ def read_result(data: bytes) -> AnalysisResult:
     return msgspec.json.decode(data, type=AnalysisResult)
 
 
-def _bytes(path: Path | None) -> bytes:
-    try:
-        return path.read_bytes() if path else b""
-    except OSError:
-        return b""  # the reader of the file says what is wrong with it
+def _is_small(side: Measured) -> bool:
+    return side.frame.estimated_size() <= MOST_SIDE_BYTES

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from analysis.analyze import Measured
+from analysis.analyze import Measured, verdicts
+from api import service as module
 from api.question import Books, Question
 from api.service import Service, read_result
 from ingest.errors import ConfigError, NotFound
@@ -85,6 +87,24 @@ def test_all_objectives_of_a_question_are_judged_at_once_and_kept_until_rows_cha
     service.changed()
     again = service.judgement(question)
     assert (again is first, again == first) == (False, True)
+
+
+def test_a_further_objective_of_a_question_is_not_judged_again(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[object] = []
+
+    def counted(*given: Any) -> tuple[ObjectiveResult, ...]:
+        made.append(given)
+        return verdicts(*given)
+
+    monkeypatch.setattr(module, "verdicts", counted)
+    for name in ("chat.ttft", "chat.e2e", "chat.ttft"):
+        service.diagnosis(Question(), name)
+    assert len(made) == 1
+    service.changed()
+    service.diagnosis(Question(), "chat.e2e")
+    assert len(made) == 2
 
 
 def test_an_unknown_objective_is_not_found_alone_or_in_the_whole(service: Service) -> None:
