@@ -56,7 +56,7 @@ N = TypeVar("N", Objective, ObjectiveResult)
 MOST_REPORTS = 200  # that are looked through for the one before
 KEPT_RESULTS = KEPT_JUDGEMENTS = 32
 KEPT_SIDES = 4
-MOST_SIDE_BYTES = 512_000_000  # measured requests that are kept in memory; about 600,000 of them
+MOST_SIDE_BYTES = 512_000_000  # measured requests that are kept in memory; about a million of them
 HASH_DIGITS = 10
 TRIES = 3  # of a reading that a dropped day came into, before days wait for it
 

@@ -2,7 +2,8 @@
 
 The sample week is laid on top of itself, each copy a few milliseconds later, so that the shape of the traffic stays
 and only its volume grows. TAILWISE_BENCH_ROWS=10000000 measures the largest; the default stays below a minute.
-CPU seconds of the process, server and client: on a busy machine the clock tells of others.
+CPU seconds of the process, server and client: on a busy machine the clock tells of others. Seen on two busy cores:
+9,880 rows 1.5 s, 98,800 rows 2.7, 395,200 rows 7.6, 997,880 rows 19, the normal of the week before included.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from analysis.analyze import Measured, verdicts
+from analysis.result import ObjectiveResult
 from api import service as module
 from api.question import Books, Question
 from api.service import Service, read_result
