@@ -3,7 +3,7 @@
 Run with: pytest -m benchmark tests/benchmarks/test_analysis_growth.py -s
 Rows come from the shared generator as Parquet; each figure is a process of its own, imports included, on one thread,
 so that a busy machine decides less. TAILWISE_BENCH_ROWS=10000000 measures the largest; the default stops at 400,000.
-Seen on two busy cores, the analysis of 1 million rows: 20 CPU s, 2.1 GB; of 10 million: 182 CPU s, 12.7 GB at the peak,
+Seen on two busy cores, the analysis of 1 million rows: 18.5 CPU s, 1.9 GB; of 10 million: 178 CPU s, 12.7 GB at the peak,
 of which the requests with all their figures are 7.5, and the search for causes, on one in ten of them, 3.
 """
 
