@@ -7,7 +7,7 @@ Source: metric definitions, section 11; design, section 7.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from functools import cache
 
 import polars as pl
@@ -20,13 +20,15 @@ from analysis.causes.goal import Goal, goals_of, population
 from analysis.causes.rows import Rows, aligned, main_stretch, prepare, thinned
 from analysis.causes.scene import Quiet, quiet_part, scene_of
 from analysis.causes.settings import CauseSettings
-from analysis.causes.window import Episode, episodes, incident_intervals
+from analysis.causes.window import Episode, Interval, episodes, incident_intervals
 from analysis.dimensions import matches
 from analysis.fleet import Fleet
 from analysis.objectives import Objective
 from analysis.result import Finding, ObjectiveResult
 from analysis.rules.catalog import Catalog, built_in
 from ingest.schema import NS_PER_S
+
+LEFT_OUT = 0.1  # of an incident: beyond it, its time is not among those that the normal is without
 
 
 def diagnose(
@@ -83,10 +85,15 @@ def diagnose(
 
     explained: list[tuple[Episode, Explained, Investigation]] = []
     runs = [(goal, interval) for goal in goals for interval in intervals[goal.id][: settings.max_runs]]
-    for episode in episodes(runs, settings):
+    passing, lasting = _apart(runs, quiet, {goal.id for goal in timed})
+    groups = [(one, True) for one in episodes(passing, settings)]
+    groups += [(one, False) for one in episodes(lasting, settings)]
+    for episode, is_compared in groups:
         if only not in (None, *(goal.id for goal, _ in episode.goals)):
             continue
         calm = quiet
+        if not is_compared:
+            calm = Quiet(rows.frame.head(0), ())  # what breaks nearly always is not compared with itself
         if baseline is not None and not _is_calm(rows, episode.goals[0][0], quiet.frame) and earlier() is not None:
             calm = Quiet(rows.frame.head(0), ())
         before = earlier() if calm.frame.height < settings.min_normal_requests else None
@@ -104,6 +111,19 @@ def diagnose(
     sample = (one_in, looked_at.height) if one_in > 1 else None
     facts = (breached, fleet)
     return findings_of(explained, catalog or built_in(), settings, facts, left_out=left, sample=sample)
+
+
+Runs = list[tuple[Goal, Interval]]
+
+
+def _apart(runs: Runs, quiet: Quiet, timed: Set[str]) -> tuple[Runs, Runs]:
+    """Runs that the normal is without, and those that last nearly always, in which the normal itself lies."""
+    passing: Runs = []
+    lasting: Runs = []
+    for goal, interval in runs:
+        is_in_normal = goal.id in timed and quiet.covered(interval.start, interval.end) > LEFT_OUT
+        (lasting if is_in_normal else passing).append((goal, interval))
+    return passing, lasting
 
 
 def _is_calm(rows: Rows, goal: Goal, frame: pl.DataFrame) -> bool:

@@ -225,7 +225,7 @@ class Investigation:
         others = [one.at(stage or one.candidate.stage) for one in ranked]
         if goal.kind == "failure" and own and capacity < 0.5:
             return own + others
-        if not others and not own and goal.kind == "failure":
+        if not others and not own and goal.kind == "failure" and self.scene.basis != "none":
             refused = outer.failures(self.scene, outer.REFUSED, self.settings)
             return [Explanation("error", refused, 1.0 if refused is not None else 0.0)]
         return (others + own) or [Explanation(stage or "error", None, 0.0)]

@@ -71,13 +71,16 @@ def quiet_part(
     """Requests outside all incidents and breached windows and the guard around them.
 
     Where the judged windows are so long that nothing is left, the incidents alone are taken out, then with a shorter
-    guard: a breached window of four hours holds a good three of normal traffic.
+    guard: a breached window of four hours holds a good three of normal traffic. Where an incident itself lasts nearly
+    always, the shorter ones leave a normal of their own, and the longest are left out until one is found.
     """
-    quiet = Quiet(rows.frame.head(0), ())
+    found = []
+    shortest = sorted(set(incidents), key=lambda span: (span[1] - span[0], span))
     for taken, guard in (
         ((*incidents, *breached), settings.guard_s),
         (incidents, settings.guard_s),
         (incidents, settings.guard_s / 3),
+        *((shortest[:n], settings.guard_s) for n in range(len(shortest) - 1, 0, -1)),
     ):
         holes = tuple((start - guard, end + guard) for start, end in sorted(set(taken)))
         keep = pl.lit(value=True)
@@ -86,7 +89,8 @@ def quiet_part(
         quiet = Quiet(rows.frame.filter(keep), holes)
         if quiet.frame.height >= max(settings.min_normal_requests, settings.min_normal_share * rows.frame.height):
             return quiet
-    return quiet
+        found.append(quiet)
+    return found[2]
 
 
 def scene_of(

@@ -258,6 +258,15 @@ def test_a_missing_batch_is_counted_from_starts_and_ends() -> None:
     assert told(found, "tpot")[2] == {"replica": "large-east-1"}
 
 
+def test_an_objective_that_is_never_kept_leaves_the_others_their_normal() -> None:
+    """A mean cost above its limit all the time, and a replica that is slow for 24 minutes."""
+    costly = "objectives: [{id: cost, metric: cost, threshold: 0.000001 USD, statistic: mean, window: 15m, min_requests: 60},"
+    speed = " {id: tpot, metric: tpot, statistic: p95, threshold: 27ms, window: 15m, min_requests: 60}]"
+    found = findings(service(slow_replica), costly + speed)
+    assert told(found, "tpot")[2] == {"replica": "large-east-1"}
+    assert [finding.segment for finding in found if finding.objective == "cost"] in ([], [{}])
+
+
 def test_an_earlier_baseline_serves_where_no_part_of_the_selection_is_unbroken() -> None:
     def always(row: Row, minute: float) -> None:
         if row["scenario"] == "rag":

@@ -40,6 +40,14 @@ def test_long_judged_windows_do_not_take_all_of_the_normal() -> None:
     assert quiet.holes == ((6300.0, 9300.0),)
 
 
+def test_an_incident_that_lasts_nearly_always_does_not_take_the_normal_of_a_short_one() -> None:
+    short, longer = (3600.0, 5400.0), (60.0, 13_000.0)
+    quiet = quiet_part(steady(4), [(0.0, 14_400.0), short, longer], [], SETTINGS)
+    assert quiet.holes == ((2700.0, 6300.0),)
+    assert quiet.covered(*short) == 0.0
+    assert quiet.covered(*longer) > 0.5
+
+
 def test_the_expected_requests_are_those_of_even_arrivals() -> None:
     rows = steady(4)
     interval = Interval(3600.0, 3600.0 + 25 * 60, 1.0)
