@@ -67,6 +67,11 @@ PAIRS = (  # in one pool and in two, side by side in time
     ("guardrail_slow+canary_errors", 66, ()),
     ("long_output_shift+cold_starts", 61, ()),
 )
+OTHER_PAIRS = (  # tried once the method was set
+    ("long_input_shift+replica_down", 71, ()),
+    ("slow_replica+traffic_surge", 73, ()),
+    ("long_input_shift+replica_down", 74, ("region=eu-west",)),
+)
 
 
 Cases = tuple[tuple[str, int, tuple[str, ...]], ...]
@@ -101,9 +106,10 @@ def test_weaker_stronger_and_shorter_incidents_keep_the_goals(tmp_path: Path) ->
 
 @pytest.mark.long
 @pytest.mark.timeout(4 * LONGEST_S)
-def test_two_incidents_at_once_are_both_found(tmp_path: Path) -> None:
-    records = records_of(PAIRS, tmp_path)
-    truths = [json.loads((case / "truth.json").read_text()) for case in simulated_cases(PAIRS, tmp_path)]
+@pytest.mark.parametrize("pairs", [PAIRS, OTHER_PAIRS])
+def test_two_incidents_at_once_are_both_found(pairs: Cases, tmp_path: Path) -> None:
+    records = records_of(pairs, tmp_path)
+    truths = [json.loads((case / "truth.json").read_text()) for case in simulated_cases(pairs, tmp_path)]
     assert short_of(records, PAIR_GOALS) == {}
     assert summary(records)["rec_harmful"] == 0.0
     told = [sum(bool(incident["breaches"]) for incident in truth["incidents"]) for truth in truths]
