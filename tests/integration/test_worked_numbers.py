@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -19,6 +20,10 @@ from analysis.aggregates.stages import stage_shares
 from analysis.aggregates.statistics import quantile
 from analysis.aggregates.verdicts import verdict_column
 from analysis.aggregates.windows import Span
+from analysis.causes.goal import goal_of
+from analysis.causes.rows import prepare
+from analysis.causes.settings import CauseSettings
+from analysis.causes.stage import normals, rescue
 from analysis.ledger import keep_ledger
 from analysis.metrics.catalog import BY_ID
 from analysis.metrics.measure import measure
@@ -199,6 +204,30 @@ def test_section_11_what_a_shorter_prefill_would_do(frame: pl.DataFrame) -> None
         pl.when(long).then(pl.col("ttft") - 0.6 * pl.col("prefill")).otherwise("ttft").alias("ttft")
     )
     assert round((judge(shorter, objectives(JOINT))[0].attainment or 0) * 100, 1) == 82.4
+
+
+def test_section_11_which_stage_rescues_a_slow_first_token(frame: pl.DataFrame) -> None:
+    """Alone, all together, and not at all; normal is the median of the answered requests of a model and input length."""
+    rows = prepare(frame)
+    of_lengths = normals(rows.frame.filter("ok"), rows)[1:2]
+    assert of_lengths[0][0] == ("model", "input_bucket")
+    judged = replace(judge(frame, objectives(JOINT))[0], clauses=[])
+    goal = replace(goal_of(judged, rows.start_ns, 604_800.0), metric="ttft", threshold=0.5)
+    slow = rows.frame.filter(
+        pl.col("ok") & (pl.col("m_ttft") > 0.5) & ~(pl.col("m_tpot") > 0.04).fill_null(value=False)
+    ).with_columns(pl.col("m_ttft").alias("value"))
+    every_one = CauseSettings(max_rescued=slow.height)
+
+    def rescued(*stages: str) -> int:
+        found = rescue(slow, replace(goal, parts=stages), of_lengths, every_one)
+        assert found is not None
+        assert found.n == slow.height == 16_454
+        assert sum(share for _, share in found.shares) + found.structural == pytest.approx(1)
+        return round((1 - found.structural) * found.n)
+
+    assert (rescued("prefill"), rescued("queue"), rescued("retrieval")) == (5100, 3211, 824)
+    together = rescued("prefill", "queue", "retrieval")
+    assert (together, 16_454 - together) == (8526, 7928)
 
 
 def test_section_0_tokens_of_a_trace_are_no_sum_over_its_spans(tmp_path: Path) -> None:
