@@ -39,6 +39,40 @@ def mann_whitney(first: pl.Series, second: pl.Series) -> float | None:
     return min(1.0, normal_tails(max(0.0, distance) / math.sqrt(variance)))
 
 
+def voted_mann_whitney(first: pl.DataFrame, second: pl.DataFrame) -> float | None:
+    """The same for samples whose rows stand for different numbers of requests; None if all values are equal.
+
+    The chance that a request of one side is above one of the other, with the variance that the effective numbers of
+    rows give it; ties count half.
+
+    Args:
+        first, second: columns `value` and `votes`, no nulls.
+    """
+    sizes = [_effective_rows(side.get_column("votes")) for side in (first, second)]
+    if 0 in sizes:
+        return None
+    whole = [int(side.get_column("votes").sum()) for side in (first, second)]
+    sums = [
+        side.group_by("value").agg(pl.col("votes").sum().cast(pl.Int128).alias(name))
+        for side, name in ((first, "a"), (second, "b"))
+    ]
+    table = sums[0].join(sums[1], on="value", how="full", coalesce=True).fill_null(0).sort("value")
+    a, b = pl.col("a"), pl.col("b")
+    wins, cubes = table.select(
+        (a * (2 * (b.cum_sum() - b) + b)).sum().alias("wins"),
+        (((a + b).cast(pl.Float64) / sum(whole)) ** 3).sum().alias("cubes"),
+    ).row(0)
+    above = int(wins) / (2 * whole[0] * whole[1])
+    n, m = sizes
+    variance = (n + m + 1) / (12 * n * m) * (1 - float(cubes))
+    return min(1.0, normal_tails((above - 0.5) / math.sqrt(variance))) if variance > 0 else None
+
+
+def _effective_rows(votes: pl.Series) -> float:
+    squares = int(votes.to_frame("votes").select((pl.col("votes").cast(pl.Int128) ** 2).sum()).item())
+    return int(votes.sum()) ** 2 / squares if squares else 0.0
+
+
 def benjamini_hochberg(p_values: Sequence[float], rate: float = FALSE_DISCOVERY_RATE) -> list[bool]:
     """Which of several differences are found, so that at most `rate` of the found ones are expected to be false."""
     order = sorted(range(len(p_values)), key=lambda i: p_values[i])

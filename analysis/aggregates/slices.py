@@ -14,8 +14,8 @@ import polars as pl
 
 from analysis.aggregates.distribution import PERCENTILES
 from analysis.aggregates.figures import OK
-from analysis.aggregates.significance import benjamini_hochberg, mann_whitney
-from analysis.aggregates.statistics import quantile
+from analysis.aggregates.significance import benjamini_hochberg, mann_whitney, voted_mann_whitney
+from analysis.aggregates.weighted import Sorted, mixed
 from analysis.metrics.catalog import BY_ID
 from analysis.metrics.metric import Metric
 from analysis.result import SliceChange
@@ -49,17 +49,20 @@ def slice_changes(current: pl.DataFrame, baseline: pl.DataFrame) -> list[SliceCh
 
 
 def at_mix_of(rows: pl.DataFrame, other: pl.DataFrame, metric: Metric, p: Fraction) -> float | None:
-    """The p-quantile of rows, each weighted so that strata have the shares they have in the other frame.
+    """The p-quantile of rows, each weighted so that strata have the shares of votes they have in the other frame.
 
     Strata that only one side has are left out on both; None if none is common.
     """
-    mine = rows.group_by(STRATUM).len("n_mine")
-    theirs = other.group_by(STRATUM).len("n_theirs")
+    mine, theirs = (
+        side.group_by(STRATUM).agg(pl.col("votes").sum().alias(name))
+        for side, name in ((rows, "n_mine"), (other, "n_theirs"))
+    )
     both = mine.join(theirs, on=STRATUM)
     if both.is_empty():
         return None
     weighted = rows.join(both, on=STRATUM).select(
-        pl.col(metric.column).alias("value"), (pl.col("n_theirs") / pl.col("n_mine")).alias("weight")
+        pl.col(metric.column).alias("value"),
+        (pl.col("votes") * pl.col("n_theirs") / pl.col("n_mine")).alias("weight"),
     )
     ordered = weighted.group_by("value").agg(pl.col("weight").sum()).sort("value")
     total = ordered.get_column("weight").sum()
@@ -68,24 +71,29 @@ def at_mix_of(rows: pl.DataFrame, other: pl.DataFrame, metric: Metric, p: Fracti
     return float(within.get_column("value").item(0)) if within.height else float(ordered.get_column("value").item(-1))
 
 
-def _values(rows: pl.DataFrame, metric: Metric) -> dict[str, pl.Series]:
+def _values(rows: pl.DataFrame, metric: Metric) -> dict[str, pl.DataFrame]:
+    """Known values with their votes of every slice that has enough."""
     known = rows.filter(OK & pl.col(metric.column).is_not_null())
-    table = known.group_by(STRATUM).agg(pl.col(metric.column).sort().alias("values")).sort(STRATUM)
-    pairs = zip(table.get_column(STRATUM).to_list(), table.get_column("values"), strict=True)
-    return {name: values for name, values in pairs if values.len() >= MIN_REQUESTS}
+    told = known.select(STRATUM, pl.col(metric.column).alias("value"), "votes").sort(STRATUM, "value")
+    parts = told.partition_by(STRATUM, include_key=False, as_dict=True)
+    return {str(key[0]): part for key, part in parts.items() if part.height >= MIN_REQUESTS}
 
 
-def _slice(metric: Metric, key: str, current: pl.Series, baseline: pl.Series) -> SliceChange:
+def _slice(metric: Metric, key: str, current: pl.DataFrame, baseline: pl.DataFrame) -> SliceChange:
+    sides = [Sorted.of(side, "value") for side in (current, baseline)]
+    (p50, p95), (p50_baseline, p95_baseline) = ([side.at(PERCENTILES[p]) for p in ("p50", "p95")] for side in sides)
+    alike = not mixed(current) and not mixed(baseline)
+    values = (current.get_column("value"), baseline.get_column("value"))
     return SliceChange(
         metric=metric.id,
         unit=str(metric.unit),
         stratum=key,
-        n=current.len(),
-        n_baseline=baseline.len(),
-        p50=quantile(current, PERCENTILES["p50"]),
-        p50_baseline=quantile(baseline, PERCENTILES["p50"]),
-        p95=quantile(current, PERCENTILES["p95"]),
-        p95_baseline=quantile(baseline, PERCENTILES["p95"]),
-        p_value=mann_whitney(current, baseline),
+        n=current.height,
+        n_baseline=baseline.height,
+        p50=p50,
+        p50_baseline=p50_baseline,
+        p95=p95,
+        p95_baseline=p95_baseline,
+        p_value=mann_whitney(*values) if alike else voted_mann_whitney(current, baseline),
         changed=False,
     )

@@ -19,6 +19,8 @@ import polars as pl
 from analysis.aggregates.exact import exact_sum
 from analysis.aggregates.statistics import Interval, exact, quantile_ends, quantile_expr, quantile_interval, rank
 
+Percentile = Callable[[str | pl.Expr, float | Fraction], pl.Expr]
+
 
 @dataclass(frozen=True)
 class Sorted:
@@ -97,7 +99,7 @@ def effective(part: int, whole: int, squares: int) -> tuple[float, float]:
     return part * whole / squares, whole * whole / squares
 
 
-def percentiles_of(frame: pl.DataFrame) -> Callable[[str | pl.Expr, float | Fraction], pl.Expr]:
+def percentiles_of(frame: pl.DataFrame) -> Percentile:
     """How a percentile of rows of the frame is told in select and group_by: null where a group has no value.
 
     Where rows have different votes, the smallest value within which that share of the votes lies.

@@ -209,7 +209,7 @@ def spender(scene: Scene, goal: Goal) -> Candidate | None:
     rows = scene.rows.frame.filter(members(scene.rows, goal))
     sums = (
         rows.group_by(pl.col(goal.per).cast(pl.String).alias("of"))
-        .agg(usd=pl.col("cost_pico").sum() / PICO * scene.scale, n=pl.len())
+        .agg(usd=(pl.col("cost_pico") * pl.col("votes")).sum() / PICO * scene.rows.each, n=pl.len())
         .drop_nulls("of")
         .sort(["usd", "of"], descending=[True, False])
     )

@@ -119,7 +119,7 @@ class CostEffects:
             return CostEffect(None, NO_PRICE)
         if served >= 1:
             return CostEffect(None, "How many requests a limit refuses is not known.")
-        pico = -(1 - served) * number(mine["cost_pico"].sum()) * self._scene.scale
+        pico = -(1 - served) * number((mine["cost_pico"] * mine["votes"]).sum()) * self._scene.rows.each
         return CostEffect(_usd(pico), f"{1 - served:.0%} of the requests are refused and not paid.")
 
     def _cache(self, candidate: Candidate) -> CostEffect:

@@ -14,7 +14,7 @@ import polars as pl
 
 from analysis.aggregates.verdicts import verdict_column
 from analysis.causes.explain import Explained, Investigation, agree
-from analysis.causes.figures import number
+from analysis.causes.figures import voted_share
 from analysis.causes.finding import findings_of
 from analysis.causes.goal import Goal, goals_of, population
 from analysis.causes.rows import Rows, aligned, main_stretch, prepare, thinned
@@ -128,7 +128,7 @@ def _apart(runs: Runs, quiet: Quiet, timed: Set[str]) -> tuple[Runs, Runs]:
 
 def _is_calm(rows: Rows, goal: Goal, frame: pl.DataFrame) -> bool:
     """Whether the objective is kept there; a rest that breaks it too is no normal to compare with."""
-    share = number(population(rows, goal, frame, columns=())["bad"].mean())
+    share = voted_share(population(rows, goal, frame, columns=("votes",)), "bad") or 0.0
     return goal.tolerated is None or share <= goal.tolerated
 
 

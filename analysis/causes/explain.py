@@ -160,7 +160,7 @@ class Investigation:
         else:
             found = self._rate(goal, inside)
         shift = shift_of(goal, inside, normal) if is_told else NOT_TOLD
-        return Explained(goal, interval, inside, normal.select("value", "bad"), excess, tuple(found), shift)
+        return Explained(goal, interval, inside, normal.select("value", "bad", "votes"), excess, tuple(found), shift)
 
     def _latency(self, goal: Goal, inside: pl.DataFrame, excess: Excess | None) -> list[Explanation]:
         leading = leading_stage(excess) if excess is not None else None

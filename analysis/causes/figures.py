@@ -29,6 +29,12 @@ def mean(frame: pl.DataFrame, column: str) -> float:
     return number(frame[column].mean())
 
 
+def voted_share(frame: pl.DataFrame, column: str) -> float | None:
+    """Share of the requests for which a column is true, each by its votes; None without requests."""
+    whole = number(frame["votes"].sum())
+    return number(frame.filter(column)["votes"].sum()) / whole if whole else None
+
+
 def weighted_mean(frame: pl.DataFrame, column: str) -> float:
     """Mean of a column by the weight `w`; 0 without weight."""
     total = number(frame["w"].sum())

@@ -18,7 +18,7 @@ from analysis.causes.candidates.candidate import Candidate
 from analysis.causes.cost_effect import CostEffects
 from analysis.causes.explain import Explained, Explanation, Investigation
 from analysis.causes.facts import SceneFacts
-from analysis.causes.figures import known, steady
+from analysis.causes.figures import steady, voted_share
 from analysis.causes.goal import Goal
 from analysis.causes.prediction import Predictor, served_share
 from analysis.causes.rows import Rows
@@ -307,7 +307,7 @@ def _evidence(explanation: Explanation, entry: Explained, saved: Rescue | None) 
                         entry.excess.n,
                     )
                 )
-    outside = known(entry.normal["bad"].mean()) if entry.normal.height and entry.goal.kind != "cost" else None
+    outside = voted_share(entry.normal, "bad") if entry.normal.height and entry.goal.kind != "cost" else None
     if outside is not None and entry.goal.tolerated is not None and outside > entry.goal.tolerated:
         found.append(Evidence("share of bad requests outside the incident", outside, entry.goal.tolerated, "ratio"))
     if saved is not None:

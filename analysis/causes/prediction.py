@@ -16,11 +16,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from datetime import datetime
+from fractions import Fraction
 from functools import cached_property
 
 import polars as pl
 
-from analysis.aggregates.statistics import quantile, quantile_interval, wilson
+from analysis.aggregates.statistics import wilson
+from analysis.aggregates.weighted import Sorted, effective
 from analysis.causes.candidates.candidate import Candidate
 from analysis.causes.capped import capped
 from analysis.causes.explain import Explained
@@ -131,13 +133,14 @@ class Predictor:
     def _counted(self) -> list[tuple[WindowVerdict, float, float, float]]:
         """Judged windows with start, end, and the requests of the objective's kind that arrived in them."""
         rows, goal = self._scene.rows, self._entry.goal
-        at = rows.frame.lazy().filter(members(rows, goal)).select("at").collect()["at"]
+        mine = rows.frame.lazy().filter(members(rows, goal)).select("at", "votes").collect()
+        at, reached = mine["at"], [0, *mine["votes"].cum_sum().to_list()]
         found = []
         for window in goal.judged.windows:
             if window.start is None or window.end is None:
                 continue
             start, end = span(window, rows.start_ns)
-            n = at.search_sorted(end, side="left") - at.search_sorted(start, side="left")
+            n = reached[int(at.search_sorted(end, side="left"))] - reached[int(at.search_sorted(start, side="left"))]
             found.append((window, start, end, max(float(n), 1.0)))
         return found
 
@@ -272,18 +275,17 @@ class Predictor:
         kept = normal.filter(pl.col("bad").is_not_null())
         if kept.height < MIN_REQUESTS:
             return None
-        good = kept.height - int(kept["bad"].sum())
-        shares = wilson(good, kept.height)
-        attainment = (good / kept.height, *shares) if shares is not None else (None, None, None)
+        votes = kept["votes"]
+        all_votes, squares = int(votes.sum()), int((votes.cast(pl.Int128) ** 2).sum())
+        bad, n = effective(int(kept.filter("bad")["votes"].sum()), all_votes, squares)
+        shares = wilson(n - bad, n)
+        attainment = ((n - bad) / n, *shares) if shares is not None else (None, None, None)
         value, interval = None, None
         if goal.kind in RATES:
-            value, interval = 1 - good / kept.height, wilson(kept.height - good, kept.height)
+            value, interval = bad / n, wilson(bad, n)
         elif goal.statistic is not None and goal.statistic.startswith("p"):
-            share = float(goal.statistic[1:]) / 100
-            value, interval = (
-                quantile(kept["value"], share),
-                quantile_interval(kept["value"].drop_nulls().sort(), share),
-            )
+            ordered, share = Sorted.of(kept, "value"), Fraction(goal.statistic[1:]) / 100
+            value, interval = ordered.at(share), ordered.interval(share)
         if value is None and attainment[0] is None:
             return None
         return Prediction(

@@ -2,7 +2,8 @@
 
 Input: the measured and priced frame of a selection (canonical columns of ingest/schema.REQUESTS, metric columns in
 seconds, `cost_pico`). Output: Rows, the same requests with a clock in seconds, stage times in float seconds under
-`t_<stage>`, dimensions as text, `pool`, and the names of the columns that no request carries.
+`t_<stage>`, dimensions as text, `pool`, `votes` (all 1 where one sampling rate holds), and the names of the columns that
+no request carries.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from analysis.causes.settings import CauseSettings
 from analysis.dimensions import dimension
 from analysis.division import divided
 from analysis.metrics.catalog import BY_ID
+from analysis.metrics.votes import votes_of
 from ingest.schema import NS_PER_S, REQUESTS, STAGES
 
 FAILED = ("error", "timeout", "shed", "truncated")
@@ -84,7 +86,8 @@ class Rows:
     dimensions: tuple[str, ...]
     start_ns: int
     end_ns: int
-    sampling_rate: float
+    sampling_rate: float  # rows over the requests that they stand for
+    each: float  # requests that one of the votes of a row stands for
     batch_basis: str | None  # measured by a source, counted from starts and ends, or None
 
     def lacks(self, name: str) -> bool:
@@ -176,11 +179,15 @@ def prepare(frame: pl.DataFrame) -> Rows:
     if "batch_size" not in absent and (timed["batch_size"].max() or 0.0) == 0.0:
         absent.add("batch_size")  # a batch of none cannot make a token: a source that writes 0 has not measured it
     known = [name for name in dimensions if name not in absent]
-    rate = (number(timed["sampling_rate"].mean()) if "sampling_rate" in timed.columns else 1.0) or 1.0
+    rates = timed["sampling_rate"].fill_null(1.0) if "sampling_rate" in timed.columns else pl.Series([1.0])
+    weight = number((1.0 / rates).mean()) or 1.0
+    votes = votes_of(rates) if rates.len() == timed.height else pl.repeat(1, timed.height, dtype=pl.Int64, eager=True)
+    rate = 1.0 / weight
     start = int(timed["started_ns"].min() or 0) if timed.height else 0  # type: ignore[arg-type]
     clock = divided(pl.col("started_ns") - start, NS_PER_S).alias("at")
     prepared = timed.select(
         clock,
+        votes.alias("votes"),
         *(_carried(timed, name) for name in (*FIGURES, *KEPT) if name != "batch_size"),
         pl.col(COUNTED).alias("batch_size") if COUNTED in timed.columns else _carried(timed, "batch_size"),
         *(_coded(timed, name) for name in known),
@@ -208,6 +215,7 @@ def prepare(frame: pl.DataFrame) -> Rows:
         start_ns=start,
         end_ns=start + int(last * NS_PER_S) + 1,
         sampling_rate=rate,
+        each=weight / (number(votes.mean()) or 1.0),
         batch_basis=basis,
     )
 

@@ -14,8 +14,7 @@ from itertools import pairwise
 
 import polars as pl
 
-from analysis.aggregates.exact import exact_mean
-from analysis.aggregates.statistics import quantile_expr
+from analysis.aggregates.weighted import Percentile, percentiles_of, weighted_mean
 from analysis.causes.figures import known, steady
 from analysis.causes.goal import Goal, population
 from analysis.causes.rows import Rows
@@ -30,7 +29,7 @@ FEWEST_EVEN = 6  # where the segment has few requests, windows are longer until 
 MOST_LINES = 8
 STEPS_S = (60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400, 604_800)  # even on any clock
 SEGMENT, PEER, REST, ALL = "segment", "peer", "rest", "all"
-READ = ("at", "ok", "pool", "replica")
+READ = ("at", "votes", "ok", "pool", "replica")
 
 Segment = Sequence[tuple[str, str]]
 Roles = dict[str | None, str]  # by the name of a line; what has none is the rest
@@ -59,7 +58,9 @@ def series_of(rows: Rows, goal: Goal, segment: Segment, figure: Figure) -> Segme
     points = (
         frame.lazy()
         .group_by("line", (at // (step_s * NS_PER_S)).alias("point"))
-        .agg(n=_counted(figure), value=_value(figure), longest=pl.col("value").filter("ok").max())
+        .agg(
+            n=_counted(figure), value=_value(figure, percentiles_of(frame)), longest=pl.col("value").filter("ok").max()
+        )
         .collect()
     )
     first, last = int(points["point"].min() or 0), int(points["point"].max() or 0)  # type: ignore[arg-type]
@@ -142,11 +143,11 @@ def _counted(figure: Figure) -> pl.Expr:
     return (has | failed()).sum().cast(pl.Int64) if figure.counts_failures else has.sum().cast(pl.Int64)
 
 
-def _value(figure: Figure) -> pl.Expr:
-    """The figure of a point; infinite where a percentile lies among failed requests."""
+def _value(figure: Figure, percentile: Percentile) -> pl.Expr:
+    """The figure of a point, each request by its votes; infinite where a percentile lies among failed requests."""
     if figure.is_share:
-        return pl.col("bad").mean()
+        return pl.col("votes").filter("bad").sum() / pl.col("votes").sum()
     of = pl.when(pl.col("ok")).then(pl.col("value"))
     if figure.q is None:
-        return exact_mean(of)
-    return quantile_expr(pl.when(failed()).then(math.inf).otherwise(of) if figure.counts_failures else of, figure.q)
+        return weighted_mean(of)
+    return percentile(pl.when(failed()).then(math.inf).otherwise(of) if figure.counts_failures else of, figure.q)

@@ -8,7 +8,8 @@ the change to the last unit: whole billionths of the figure's unit, which are na
     mean         means of the stages, or of the parts of the price
     bad share    counts of what made requests bad; also where so many fail that the percentile has no value
 
-A figure is that of the requests as read; the normal is not weighed. What no part explains is the step rest.
+A figure is that of all traffic: where sampling rates differ, each request counts by its votes, and `n` counts rows. The
+normal is not weighed by its distance. What no part explains is the step rest.
 Source: inverse empirical distribution as in aggregates/statistics; shares are rounded by the largest remainder.
 """
 
@@ -22,6 +23,7 @@ from fractions import Fraction
 import polars as pl
 
 from analysis.aggregates.statistics import exact, rank
+from analysis.aggregates.weighted import Sorted
 from analysis.causes.goal import Goal
 from analysis.causes.rows import DRIVERS, Rows
 from analysis.metrics.catalog import BY_ID
@@ -102,7 +104,7 @@ def columns_of(goal: Goal, rows: Rows) -> tuple[str, ...]:
     """Columns of a population that a shift reads."""
     drivers = tuple(name for name in DRIVERS if name in rows.frame.columns) if goal.kind == "cost" else ()
     stages = tuple(f"t_{stage}" for stage in goal.parts) if goal.kind == "latency" else ()
-    return ("at", "ok", "status_class", "error_type", "cost_pico", *drivers, *stages)
+    return ("at", "votes", "ok", "status_class", "error_type", "cost_pico", *drivers, *stages)
 
 
 def shift_of(goal: Goal, inside: pl.DataFrame, normal: pl.DataFrame) -> Shift:
@@ -185,14 +187,15 @@ def _has_value() -> pl.Expr:
 
 
 def _failures(frame: pl.DataFrame, figure: Figure) -> int:
-    return int(frame.select(failed().sum()).item()) if figure.counts_failures else 0
+    """Votes of the requests that count as slower than all."""
+    return int(frame.filter(failed())["votes"].sum()) if figure.counts_failures else 0
 
 
 def _is_beyond(frame: pl.DataFrame, figure: Figure) -> bool:
     """Whether the percentile lies among failed requests, so that it has no value."""
     if figure.q is None or not figure.counts_failures or frame.height < figure.needed:
         return False
-    n = int(frame.select(_has_value().sum()).item())
+    n = int(frame.filter(_has_value())["votes"].sum())
     return rank(figure.q, n + _failures(frame, figure)) > n
 
 
@@ -207,14 +210,16 @@ def _level(frame: pl.DataFrame, figure: Figure, goal: Goal) -> Level | None:
         return None
     if figure.q is None:
         sums = _sums(timed, goal)
-        scale = Fraction(1, timed.height * (PICO_OF_NANO if goal.kind == "cost" else 1))
+        votes = int(timed["votes"].sum())
+        scale = Fraction(1, votes * (PICO_OF_NANO if goal.kind == "cost" else 1))
         return _apportioned(round(sums["value"] * scale), sums, scale)
-    ordered, n = timed["value"].sort(), timed.height
+    ordered = Sorted.of(timed, "value")
+    n = ordered.total
     reach = min(AROUND, (1 - figure.q) / 2)
     around = (max(figure.q - reach, Fraction(0)), figure.q + reach)
-    low, high = (ordered[rank(q, n) - 1] for q in around)
-    at = round(ordered[rank(figure.q, n) - 1] * NANO)
-    total = round(ordered[rank(figure.q, n + _failures(frame, figure)) - 1] * NANO)
+    low, high = (ordered.item(rank(q, n)) for q in around)
+    at = round(ordered.item(rank(figure.q, n)) * NANO)
+    total = round(ordered.item(rank(figure.q, n + _failures(frame, figure))) * NANO)
     sums = _sums(timed.filter(pl.col("value").is_between(low, high)), goal)
     found = _apportioned(at, sums, Fraction(at, sums["value"]) if sums["value"] else Fraction(0))
     return Level(total, {**found.parts, (ERROR, None): total - at})
@@ -238,10 +243,11 @@ def _whole(expr: pl.Expr) -> pl.Expr:
 
 
 def _sums(frame: pl.DataFrame, goal: Goal) -> dict[str, int]:
-    """Exact sums of the value and of its parts over some requests."""
+    """Exact sums of the value and of its parts over some requests, each by its votes."""
+    votes = pl.col("votes")
     value = pl.col("cost_pico").cast(pl.Int128) if goal.kind == "cost" else _whole(pl.col("value"))
-    parts = {name: expr.sum().alias(name) for name, expr in _parts(frame, goal).items()}
-    found = frame.select(value.sum().alias("value"), *parts.values()).row(0, named=True)
+    parts = {name: (expr * votes).sum().alias(name) for name, expr in _parts(frame, goal).items()}
+    found = frame.select((value * votes).sum().alias("value"), *parts.values()).row(0, named=True)
     return {name: int(amount or 0) for name, amount in found.items()}
 
 
@@ -271,8 +277,9 @@ def _share_level(frame: pl.DataFrame, goal: Goal) -> Level:
         keys = (named.alias("step"), pl.when(over).then(None).otherwise(kind).alias("of"))
     else:
         keys = (pl.lit(step).alias("step"), pl.lit(None, dtype=pl.String).alias("of"))
-    counts = frame.lazy().filter(pl.col("bad")).group_by(*keys).len().collect()
-    shares = {(str(step), of): Fraction(n * NANO, frame.height) for step, of, n in counts.iter_rows()}
+    counts = frame.lazy().filter(pl.col("bad")).group_by(*keys).agg(pl.col("votes").sum()).collect()
+    whole = int(frame["votes"].sum())
+    shares = {(str(step), of): Fraction(n * NANO, whole) for step, of, n in counts.iter_rows()}
     total = round(sum(shares.values(), Fraction(0)))
     names = {f"{step}\0{of or ''}": (step, of) for step, of in shares}
     rounded = _rounded(total, {name: shares[key] for name, key in names.items()})

@@ -1,7 +1,7 @@
 """Which stage: the excess of each stage in the slowest tenth, and the exact Shapley shares of broken requests.
 
 Input: populations of a goal inside the incident and in the normal. Output: Excess (seconds per stage) and Rescue
-(who could have been saved by which stage, and who could not at all).
+(who could have been saved by which stage, and who could not at all). Means, medians and shares weigh by votes.
 Source: metric definitions, section 11. A stage rescues a bad request if the request keeps its limit once that stage
 takes what is normal in its stratum (model x input bucket x cache state x output bucket).
 """
@@ -15,7 +15,8 @@ from math import factorial
 
 import polars as pl
 
-from analysis.aggregates.statistics import quantile_expr
+from analysis.aggregates.weighted import percentiles_of
+from analysis.causes.figures import number
 from analysis.causes.goal import Goal
 from analysis.causes.rows import ENGINE, Rows
 from analysis.causes.settings import CauseSettings
@@ -66,16 +67,20 @@ def tail_excess(inside: pl.DataFrame, normal: pl.DataFrame, goal: Goal, settings
 
 
 def _tail(frame: pl.DataFrame, goal: Goal, share: float) -> pl.DataFrame:
-    """The slowest requests with status ok; few columns, for they are sorted."""
+    """The slowest requests with status ok, by votes; few columns, for they are sorted."""
     parts = [f"t_{stage}" for stage in goal.parts]
-    timed = frame.lazy().filter(pl.col("value").is_not_null() & pl.col("ok")).select("value", "at", *parts).collect()
-    n = timed.height - int(share * timed.height)
-    return timed.sort("value", "at", descending=True).head(n)
+    timed = frame.lazy().filter(pl.col("value").is_not_null() & pl.col("ok")).select("value", "at", "votes", *parts)
+    slowest = timed.sort("value", "at", descending=True).collect()
+    votes = slowest["votes"]
+    total = int(votes.sum())
+    left = total - int(share * total) - (votes.cum_sum() - votes)  # of the last request a part may be enough
+    return slowest.with_columns(pl.min_horizontal("votes", left).alias("votes")).filter(left > 0)
 
 
 def _mean(frame: pl.DataFrame, stage: str) -> float:
-    value = frame[f"t_{stage}"].mean()
-    return float(value) if isinstance(value, (int, float)) else 0.0
+    known = frame.select(pl.col(f"t_{stage}").alias("value"), "votes").drop_nulls()
+    votes = number(known["votes"].sum())
+    return number((known["value"] * known["votes"]).sum()) / votes if votes else 0.0
 
 
 def leading_stage(excess: Excess) -> str | None:
@@ -93,11 +98,12 @@ def leading_stage(excess: Excess) -> str | None:
 def normals(normal: pl.DataFrame, rows: Rows) -> Normals:
     """Median seconds per stage and stratum, finest table first; the last has one row."""
     stages = [f"t_{stage}" for stage in STAGES if rows.has(f"{stage}_ns")]
+    percentile = percentiles_of(normal)
     tables = []
     for keys in (STRATUM, COARSE, ()):
         known = tuple(key for key in keys if key in rows.dimensions)
         ok = normal.lazy().filter(pl.col("ok"))
-        medians = [quantile_expr(stage, 0.5).alias(f"n_{stage}") for stage in stages]
+        medians = [percentile(stage, 0.5).alias(f"n_{stage}") for stage in stages]
         if known:
             table = (
                 ok.group_by(known)
@@ -113,7 +119,7 @@ def normals(normal: pl.DataFrame, rows: Rows) -> Normals:
 
 
 def rescue(bad: pl.DataFrame, goal: Goal, tables: Normals, settings: CauseSettings) -> Rescue | None:
-    """Exact Shapley shares over a fixed draw of bad requests; None without a limit or without stage times."""
+    """Exact Shapley shares over a fixed draw of bad requests, each by its votes; None without a limit or without stage times."""
     if goal.threshold is None or goal.kind != "latency" or goal.metric in ("tpot", "itl_max"):
         return None
     timed = bad.filter(pl.col("value").is_not_null() & (pl.col("value") > goal.threshold))
@@ -126,16 +132,17 @@ def rescue(bad: pl.DataFrame, goal: Goal, tables: Normals, settings: CauseSettin
     need = (drawn["value"] - goal.threshold).to_list()
     totals: dict[str, float] = dict.fromkeys(stages, 0.0)
     structural = 0
+    votes = drawn["votes"].to_list()
     for index, missing in enumerate(need):
         gains = {stage: over[stage][index] for stage in stages if over[stage][index] > 0}
         if sum(gains.values()) < missing:
-            structural += 1
+            structural += votes[index]
             continue
         for stage, share in shapley(gains, missing).items():
-            totals[stage] += share
-    n = len(need)
-    shares = sorted(((stage, total / n) for stage, total in totals.items()), key=lambda pair: (-pair[1], pair[0]))
-    return Rescue(tuple(shares), structural / n, n)
+            totals[stage] += share * votes[index]
+    whole = sum(votes)
+    shares = sorted(((stage, total / whole) for stage, total in totals.items()), key=lambda pair: (-pair[1], pair[0]))
+    return Rescue(tuple(shares), structural / whole, len(need))
 
 
 def _over(drawn: pl.DataFrame, stages: list[str], tables: Normals) -> dict[str, list[float]]:

@@ -23,8 +23,10 @@ from analysis.aggregates.goodput import goodput
 from analysis.aggregates.growth import growth
 from analysis.aggregates.load import arrivals_fano, load, with_concurrency
 from analysis.aggregates.saturation import saturation
+from analysis.aggregates.slices import at_mix_of, slice_changes, stratum
 from analysis.aggregates.strata import strata
 from analysis.aggregates.windows import Span
+from analysis.metrics.catalog import BY_ID
 from analysis.metrics.measure import measure
 from analysis.objectives import read_objectives
 from analysis.result import Load
@@ -326,3 +328,41 @@ def test_burstiness_of_a_mixed_sample_is_that_of_all_traffic_in_the_mean() -> No
     whole, sampled, as_read = found.mean(axis=0)
     assert sampled == pytest.approx(whole, rel=0.02)
     assert as_read < 0.7 * whole
+
+
+lengths = st.lists(
+    st.tuples(st.integers(0, 60), st.sampled_from([100, 4000]), st.sampled_from([1.0, 0.5, 0.05])),
+    min_size=1,
+    max_size=40,
+)
+
+
+def sliced(table: list[tuple[int, int, float]], *, written_out: bool) -> pl.DataFrame:
+    rows = [
+        request(copy, ttft_ms=10 * ttft, tpot_ms=1, model="m", scenario="s", input_tokens=tokens, sampling_rate=1.0 if written_out else rate)
+        for ttft, tokens, rate in [(1, 100, 1.0), *table]
+        for copy in range(round(1 / rate) if written_out else 1)
+    ]  # fmt: skip
+    return measure(frame(rows)).with_columns(stratum())
+
+
+@tried(60)
+@given(lengths, lengths, st.sampled_from(["0.5", "0.95"]))
+def test_percentiles_at_the_mix_of_the_other_side_are_those_of_all_traffic(
+    now: list[tuple[int, int, float]], before: list[tuple[int, int, float]], p: str
+) -> None:
+    found, whole = (
+        at_mix_of(sliced(now, written_out=out), sliced(before, written_out=out), BY_ID["ttft"], Fraction(p))
+        for out in (False, True)
+    )
+    assert found == whole
+
+
+def test_slices_have_the_percentiles_of_all_traffic() -> None:
+    table = [(30, 100, 0.05)] * 30 + [(90, 100, 1.0)] * 30
+    (line,) = [
+        one
+        for one in slice_changes(sliced(table, written_out=False), sliced(table, written_out=False))
+        if one.metric == "ttft"
+    ]
+    assert (line.n, line.p50, line.p95, line.changed) == (61, 0.3, 0.3, False)  # 600 of 0.3 s, 30 of 0.9 s
