@@ -177,7 +177,7 @@ def analyze(
             rules=(catalog or built_in()).source,
             command=command,
         ),
-        notes=_notes(side),
+        notes=notes_of(side),
         rolled=rolled,
         compatible=compatible_figures(frame, defining),
         follow_up=None if before is None else follow_up(before, present),
@@ -342,7 +342,8 @@ def _uploads_behind(store: Store, side: Measured) -> pl.DataFrame:
     return uploads.filter(pl.col("upload_id").is_in(side.frame.get_column("upload_id").unique().to_list()))
 
 
-def _notes(side: Measured) -> list[str]:
+def notes_of(side: Measured) -> list[str]:
+    """What a reader must know before any figure of a side: what it lacks, and what it is a sample of."""
     notes: list[str] = []
     if side.dropped is not None:
         notes.append(side.dropped)

@@ -4,7 +4,8 @@ Input: the store, a selection that is an ISO week, the objectives. Output: WeekV
 first; weeks without requests are left out. The earlier weeks are judged anew by the objectives of today, so a changed
 limit does not look like a changed service. Objectives on cost and capacity have no history: prices are not read.
 Of days whose rows were dropped the counts are added to those of rows that stand, exactly; where a day was counted by
-another definition, or a window is no multiple of an hour, the week's verdict is unknown.
+another definition, or a window is no multiple of what was kept (an hour; a day per value), the week's verdict is
+unknown, with the reason.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from analysis.metrics.metric import Kind
 from analysis.objectives import Objective, Objectives
 from analysis.result import WeekVerdict
 from analysis.rollups.trend import with_rolled
-from analysis.rollups.verdicts import rolled_verdicts, standing_cells
+from analysis.rollups.verdicts import RolledVerdicts, rolled_verdicts, standing_cells
+from analysis.settings import Settings
 from ingest.schema import REQUESTS
 from ingest.selection import DERIVED_DIMENSIONS, Selection, to_datetime, to_ns, zone_of
 from ingest.store.database import Store
@@ -72,10 +74,17 @@ def history(store: Store, selection: Selection, objectives: Objectives) -> dict[
         for item, one in zip(items, judge(part, told, start_ns=week.start_ns, end_ns=week.end_ns), strict=True):
             told_now = WeekVerdict(week.name, one.verdict, one.good, one.bad, one.attainment, one.value)
             if kept is not None and days:
-                cells = pl.concat([kept.cells(item), standing_cells(part, item, objectives.settings)])
+                cells = _cells(kept, part, item, objectives.settings)
                 told_now = with_rolled(told_now, item, cells, (week.start_ns, week.end_ns))
             found[one.id].append(told_now)
     return found
+
+
+def _cells(kept: RolledVerdicts, part: pl.DataFrame, item: Objective, settings: Settings) -> pl.DataFrame:
+    """Counts of dropped days and of the rows of a week, per value where the objective is."""
+    if item.per is None:
+        return pl.concat([kept.cells(item), standing_cells(part, item, settings)])
+    return pl.concat([kept.cells_by_value(item), standing_cells(part, item, settings, by_value=True)])
 
 
 def without_prices(item: Objective) -> bool:

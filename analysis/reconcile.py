@@ -1,6 +1,7 @@
 """A provider's bill against the ledger: what differs, what explains it, and what does not.
 
-Input: a Bill, priced requests and their ledger. Output: Reconciliation; per month (UTC) and provider
+Input: a Bill, priced requests and their ledger, charges of days whose rows are gone. Output: Reconciliation; per month
+(UTC) and provider
 bill = ledger + explained + unexplained, to the last digit. Reasons are taken in this order, each only as far as the
 ledger itself gives it:
     unpriced        models of the bill that the ledger knows and has no price for: their whole bill
@@ -10,7 +11,8 @@ ledger itself gives it:
     failed          failed requests that used tokens, which the provider may not have billed: at most their cost
     cache_price     cached input charged at the price of input for want of another: at most that cost
     rounding        half a unit of the last decimal of every line of the bill, at most
-A model of the bill that the ledger has never seen explains nothing: it is named, and stays unexplained.
+A model of the bill that the ledger has never seen explains nothing: it is named, and stays unexplained. Of days whose
+rows retention dropped the costs are exact and tell every reason but straddlers, which a note says.
 Verdict: pass if the unexplained part is within 0.5 % of the bill or one USD, warn within 2 %, else fail.
 Source: reconciliation gate of the finance export.
 """
@@ -29,9 +31,10 @@ from analysis.aggregates.charges import charge_lines, cube
 from analysis.ledger import NO_TOKENS, Ledger
 from analysis.money import PICO, usd_text
 from analysis.result import BilledModel, ReconciledMonth, Reconciliation
+from analysis.rollups.charges import RolledCharges
 from ingest.bills import Bill, BillLine
 from ingest.errors import ConfigError
-from ingest.selection import Selection, to_datetime
+from ingest.selection import Selection, to_datetime, to_iso
 
 PASS_SHARE, PASS_PICO, WARN_SHARE = Fraction(5, 1000), PICO, Fraction(2, 100)
 EXACT_DECIMALS = 12  # an amount told with as many was not rounded
@@ -67,11 +70,15 @@ class _Side:
     rounding: Fraction = Fraction(0)
 
 
-def reconcile(bill: Bill, priced: pl.DataFrame, ledger: Ledger, period: str | None = None) -> Reconciliation:
+def reconcile(
+    bill: Bill, priced: pl.DataFrame, ledger: Ledger, period: str | None = None, kept: RolledCharges | None = None
+) -> Reconciliation:
     """The bill against the ledger.
 
     Args:
+        ledger: with the prices of `kept` too.
         period: a month such as 2026-11; null: every month of the bill.
+        kept: charges of days whose rows are gone.
 
     Raises:
         ConfigError: the bill is in a currency without a rate in the price file.
@@ -85,7 +92,7 @@ def reconcile(bill: Bill, priced: pl.DataFrame, ledger: Ledger, period: str | No
         side.bill[_model(line.model)] += _in_usd(line, ledger)
         if line.decimals < EXACT_DECIMALS:
             side.rounding += Fraction(PICO, 2 * 10**line.decimals)
-    _read_ledger(sides, priced, ledger, one)
+    _read_ledger(sides, priced, ledger, one, kept)
     months = [_judge(group, sides[group]) for group in sorted(sides)]
     verdicts = [month.verdict for month in months]
     return Reconciliation(
@@ -96,7 +103,7 @@ def reconcile(bill: Bill, priced: pl.DataFrame, ledger: Ledger, period: str | No
         rejected=list(bill.rejected[:FIRST_REJECTED]),
         n_rejected=len(bill.rejected),
         n_lines=len(lines),
-        notes=_notes(bill, lines, sides, priced),
+        notes=[*_notes(bill, lines, sides, _rates(priced, kept)), *_dropped(kept, {month for month, _ in sides})],
     )
 
 
@@ -107,9 +114,11 @@ def months_within(bill: Bill, selection: Selection) -> Bill:
     return replace(bill, lines=tuple(line for line in bill.lines if first <= line.day <= last))
 
 
-def _read_ledger(sides: dict[Group, _Side], priced: pl.DataFrame, ledger: Ledger, one: str | None) -> None:
+def _read_ledger(
+    sides: dict[Group, _Side], priced: pl.DataFrame, ledger: Ledger, one: str | None, kept: RolledCharges | None
+) -> None:
     """Fill in what the ledger has for the groups of the bill; `one`: the only provider of the bill."""
-    lines = charge_lines(priced, ledger, ["month", "provider", "model"])
+    lines = charge_lines(priced, ledger, ["month", "provider", "model"], kept=kept)
     bounds = _cache_bounds(ledger)
     lines = lines.with_columns(
         pl.col("waste").is_in(["failed", "timed_out"]).fill_null(value=False).alias("is_failed"),
@@ -230,7 +239,12 @@ def _models(group: Group, side: _Side) -> list[BilledModel]:
     return rows
 
 
-def _notes(bill: Bill, lines: list[BillLine], sides: dict[Group, _Side], priced: pl.DataFrame) -> list[str]:
+def _rates(priced: pl.DataFrame, kept: RolledCharges | None) -> set[float | None]:
+    both = [priced, *([] if kept is None else [kept.rows])]
+    return {rate for rows in both for rate in rows.get_column("sampling_rate").unique()}
+
+
+def _notes(bill: Bill, lines: list[BillLine], sides: dict[Group, _Side], rates: set[float | None]) -> list[str]:
     notes = []
     for (month, provider), side in sorted(sides.items()):
         strange = sorted(m for m in side.bill if m and m not in side.ledger and not side.unpriced.get(m))
@@ -245,8 +259,21 @@ def _notes(bill: Bill, lines: list[BillLine], sides: dict[Group, _Side], priced:
         )
     if not lines:
         notes.append("the bill has no line in the period")
-    if priced.height and set(priced.get_column("sampling_rate").unique()) - {1.0, None}:
+    if rates - {1.0, None}:
         notes.append("the requests are a sample: the ledger is an estimate")
+    return notes
+
+
+def _dropped(kept: RolledCharges | None, months: set[str]) -> list[str]:
+    """What days whose rows are gone leave open, month by month."""
+    notes = []
+    for month in sorted(months):
+        days = [day for day in (kept.days if kept else ()) if f"{to_datetime(day.start_ns):%Y-%m}" == month]
+        if days:
+            notes.append(
+                f"{month}: rows of {to_iso(days[0].start_ns)} to {to_iso(days[-1].end_ns)} were dropped by retention; their "
+                "costs are added exactly, but which of their requests ended in another month is not known any more"
+            )
     return notes
 
 

@@ -212,8 +212,8 @@ class BurnRate:
 class WeekVerdict:
     """How an objective stood in an earlier week, judged by the objectives of today.
 
-    Counts and attainment are exact, also where requests are gone (`rolled`); the value of a percentile or a ratio is
-    then not told, and the verdict is unknown where counts cannot give it.
+    Counts and attainment are exact, also where requests are gone (`rolled`), and so is a share of requests; the value of
+    a percentile is then not told. The verdict is unknown where counts cannot give it, and `note` says why.
     """
 
     week: str
@@ -223,6 +223,7 @@ class WeekVerdict:
     attainment: float | None
     value: float | None
     rolled: int = 0  # good and bad that are gone and told from roll-ups
+    note: str | None = None  # why the verdict is unknown although there were requests
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
@@ -19,7 +19,7 @@ import msgspec
 
 from analysis.aggregates.cost import costs
 from analysis.aggregates.metered import metered
-from analysis.analyze import Measured, analyze, judgement, measured, verdicts
+from analysis.analyze import Measured, analyze, judgement, measured, notes_of, verdicts
 from analysis.breakdown import Breakdown, breakdown
 from analysis.describe import selection_record
 from analysis.dimensions import grouped
@@ -30,7 +30,7 @@ from analysis.pricebook import PriceBook
 from analysis.prices import default_prices, read_prices
 from analysis.reconcile import months_within, reconcile
 from analysis.result import AnalysisResult, Costs, Finding, ObjectiveResult, Reconciliation, SelectionRecord
-from analysis.rollups.charges import RolledCharges, refuse_months, rolled_charges
+from analysis.rollups.charges import RolledCharges, rolled_charges
 from analysis.rollups.days import rolled_days
 from analysis.rules.catalog import Catalog, built_in
 from analysis.rules.own import own_catalog, read_catalog
@@ -68,6 +68,7 @@ class Judgement:
     selection: SelectionRecord
     objectives: tuple[ObjectiveResult, ...]
     findings: tuple[Finding, ...]
+    notes: tuple[str, ...]  # what the verdicts lack, and what they are a sample of
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,7 @@ class Diagnosis:
     selection: SelectionRecord
     objective: ObjectiveResult
     findings: list[Finding]
+    notes: list[str] = field(default_factory=list)
 
 
 class Service:
@@ -210,7 +212,7 @@ class Service:
         question = self._checked(question)
         key = self._key(question)
         if (result := self._results.find(self._result_key(question), self._live)) is not None:
-            return Judgement(result.selection, tuple(result.objectives), tuple(result.findings))
+            return Judgement(result.selection, tuple(result.objectives), tuple(result.findings), tuple(result.notes))
         if only is None or (whole := self._judgements.find(key, self._live)) is None:
             make = lambda: self._steady(lambda: self._judge(question, only))  # noqa: E731
             return self._judgements.get(key if only is None else f"{key} {only}", self._live, make)
@@ -226,7 +228,8 @@ class Service:
         """
         found = self.judgement(question, objective_id)
         row = find_objective(found.objectives, objective_id)
-        return Diagnosis(found.selection, row, [one for one in found.findings if one.objective == objective_id])
+        why = [one for one in found.findings if one.objective == objective_id]
+        return Diagnosis(found.selection, row, why, list(found.notes))
 
     def costs(self, question: Question, by: Sequence[str]) -> Costs:
         """The costs of a question by any dimensions.
@@ -245,12 +248,11 @@ class Service:
         """A provider's bill against the costs of a question.
 
         Raises:
-            ConfigError: the question or one of its files breaks a rule, or the bill's currency has no rate.
+            ConfigError: the question or one of its files breaks a rule, the bill's currency has no rate, or days whose
+                rows were dropped were not kept as the question asks.
         """
-        side = self.side(self._checked(question))
-        months = {f"{line.day:%Y-%m}" for line in bill.lines} if period is None else {period}
-        refuse_months(self.store, side.selection, months)
-        return reconcile(bill, side.frame, side.ledger, period)
+        side, ledger, kept = self._charged(self._checked(question))
+        return reconcile(bill, side.frame, ledger, period, kept)
 
     def finance(
         self, question: Question, further: Sequence[str], version: str, bill: Bill | None = None
@@ -367,7 +369,7 @@ class Service:
             self.store, side, objectives, fleet, catalog=catalog, other=other, only=only, judged=known
         )
         record = selection_record(side.selection, side.span, None if before is None else before[1])
-        return Judgement(record, judged, findings)
+        return Judgement(record, judged, findings, tuple(notes_of(side)))
 
     def _compute(self, question: Question, baseline: tuple[Store, Selection] | None) -> AnalysisResult:
         objectives, prices, fleet = self.read_books(question.books)

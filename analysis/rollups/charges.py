@@ -7,7 +7,7 @@ ledger with the prices of then among its own. Sums of kept dimensions are exact;
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -85,21 +85,6 @@ def rolled_charges(store: Store, selection: Selection, ledger: Ledger) -> Rolled
     )  # fmt: skip
     both = (*ledger.prices, *(prices[key] for key in used))
     return RolledCharges(rows, days, replace(ledger, prices=both))
-
-
-def refuse_months(store: Store, selection: Selection, months: Collection[str]) -> None:
-    """Refuse what needs every request of months of which days were rolled up.
-
-    Raises:
-        ConfigError: such a day lies in one of the months (2026-11, UTC) and in the selection.
-    """
-    for day in rolled_days(store, selection):
-        month = f"{to_datetime(day.start_ns):%Y-%m}"
-        if month in months:
-            raise ConfigError(
-                f"a bill of {month} cannot be explained any more: rows of {to_iso(day.start_ns)} were dropped by "
-                "retention, and the reasons for a difference are told from rows. Its costs still are: tailwise costs"
-            )
 
 
 def _amount(name: str) -> pl.Expr:

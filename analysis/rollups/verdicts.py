@@ -7,14 +7,14 @@ no counts, and nobody adds across it unawares.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
 from analysis.aggregates.error_budget import voted
 from analysis.aggregates.verdicts import last_instant, verdict_expr
-from analysis.dimensions import grouped, matches
+from analysis.dimensions import dimension, grouped, matches
 from analysis.objectives import Objective, Objectives
 from analysis.rollups.days import Day, rolled_days
 from analysis.rollups.roll_up import COUNTS, HOUR_NS, VERDICT_DIMS, fingerprint
@@ -31,6 +31,7 @@ CELLS = pl.Schema(
         **dict.fromkeys(COUNTS, pl.Int64()),
     }
 )
+VALUE_CELLS = pl.Schema({**CELLS, "_of": pl.String()})
 
 
 @dataclass(frozen=True)
@@ -39,13 +40,17 @@ class RolledVerdicts:
 
     `rows`: start_ns of the day, hour_ns, objective, clause and COUNTS, of the requests that match the filters; by hour
     where there are no filters, else with the whole day in one (hour_ns null).
-    `unclear`: days on which the filters cannot be answered.
+    `parts`: the same with the whole day in one in any case, by VERDICT_DIMS.
+    `unclear`: days on which the filters cannot be answered; `folded`: by dimension, days on which its rarer values were
+    kept together.
     """
 
     days: tuple[Day, ...]
     rows: pl.DataFrame
     unclear: frozenset[int]
     settings: Settings
+    parts: pl.DataFrame
+    folded: Mapping[str, frozenset[int]]
 
     def cells(self, item: Objective) -> pl.DataFrame:
         """Hours of an objective (days under a filter), in order of time: start_ns, end_ns, sampling_rate, COUNTS.
@@ -68,6 +73,23 @@ class RolledVerdicts:
         empty = pl.DataFrame([{"start_ns": day.start_ns, "end_ns": day.end_ns} for day in holes], schema=CELLS)
         return pl.concat([told.cast(CELLS), empty]).sort("start_ns", "sampling_rate", nulls_last=True)
 
+    def cells_by_value(self, item: Objective) -> pl.DataFrame:
+        """Days of an objective per value: the columns of `cells`, and the value in `_of`; of hours nothing is known."""
+        ends = {day.start_ns: day.end_ns for day in self.days}
+        unclear = self.folded.get(str(item.per), frozenset(ends))
+        holes = [day for day in self.days if day.start_ns in unclear or not self.counts(item, day)]
+        if item.per not in VERDICT_DIMS:
+            return self.cells(item).with_columns(pl.lit(None, pl.String).alias("_of"))
+        mine = self.parts.filter((pl.col("objective") == item.id) & pl.col("clause").is_null())
+        mine = mine.filter(~pl.col("start_ns").is_in([day.start_ns for day in holes]))
+        told = mine.group_by("start_ns", pl.col(item.per).alias("_of"), "sampling_rate").agg(
+            pl.col(name).sum() for name in COUNTS
+        )
+        end = pl.col("start_ns").replace_strict(ends, default=None, return_dtype=pl.Int64).alias("end_ns")
+        empty = pl.DataFrame([{"start_ns": day.start_ns, "end_ns": day.end_ns} for day in holes], schema=VALUE_CELLS)
+        both = pl.concat([told.with_columns(end).select(VALUE_CELLS.names()).cast(VALUE_CELLS), empty])
+        return both.sort("start_ns", "_of", "sampling_rate", nulls_last=True)
+
     def counts(self, item: Objective, day: Day) -> bool:
         """Whether a day was counted by the definition of today, for these filters."""
         told = day.objectives.get(item.id)
@@ -84,22 +106,29 @@ def rolled_verdicts(store: Store, selection: Selection, objectives: Objectives) 
     asked = [name for name, _ in where]
     if any(name not in VERDICT_DIMS for name in asked):
         nothing = store.read("rolled_verdicts", "false")
-        return RolledVerdicts(days, nothing, frozenset(day.start_ns for day in days), objectives.settings)
+        every = frozenset(day.start_ns for day in days)
+        return RolledVerdicts(days, nothing, every, objectives.settings, nothing, {})
     grain = f"hour_ns IS {'' if where else 'NOT '}NULL"
-    rows = store.read("rolled_verdicts", f"start_ns >= ? AND start_ns < ? AND {grain}", between)
+    rows = store.read("rolled_verdicts", f"start_ns >= ? AND start_ns < ? AND {grain}", between).filter(matches(where))
     status = store.read("rolled_status", "start_ns >= ? AND start_ns < ?", between)
-    return RolledVerdicts(days, rows.filter(matches(where)), unclear_days(status, asked), objectives.settings)
+    parts = rows
+    if not where and any(item.per in VERDICT_DIMS for item in objectives.items):
+        parts = store.read("rolled_verdicts", "start_ns >= ? AND start_ns < ? AND hour_ns IS NULL", between)
+    folded = {name: unclear_days(status, [name]) for name in VERDICT_DIMS}
+    return RolledVerdicts(days, rows, unclear_days(status, asked), objectives.settings, parts, folded)
 
 
-def standing_cells(frame: pl.DataFrame, item: Objective, settings: Settings) -> pl.DataFrame:
-    """The same of measured rows that stand: one cell per hour and sampling rate, without holes."""
+def standing_cells(frame: pl.DataFrame, item: Objective, settings: Settings, *, by_value: bool = False) -> pl.DataFrame:
+    """The same of measured rows that stand: one cell per hour and sampling rate (and value), without holes."""
     verdict = verdict_expr(item, settings, last_instant(frame)).alias("_verdict")
     rows = frame.filter(matches(item.where)).with_columns(verdict)
     hour = (pl.col("started_ns") // HOUR_NS * HOUR_NS).alias("start_ns")
-    counts = rows.group_by(hour, "sampling_rate").agg(
+    schema = VALUE_CELLS if by_value else CELLS
+    value = [dimension(item.per).alias("_of")] if by_value and item.per is not None else []
+    counts = rows.group_by(hour, "sampling_rate", *value).agg(
         (pl.col("_verdict") == name).sum().cast(pl.Int64).alias(name) for name in COUNTS
     )
-    return counts.with_columns((pl.col("start_ns") + HOUR_NS).alias("end_ns")).select(CELLS.names()).cast(CELLS)
+    return counts.with_columns((pl.col("start_ns") + HOUR_NS).alias("end_ns")).select(schema.names()).cast(schema)
 
 
 def attained(cells: pl.DataFrame) -> float | None:

@@ -26,7 +26,7 @@ def objectives(
 ) -> Response:
     if format == "openslo":
         return Response(write_openslo(house.service.objectives()), media_type="application/yaml")
-    return parts(house.service.analyze(question), "objectives")
+    return parts(house.service.analyze(question), "objectives", "notes")
 
 
 @router.put(
@@ -44,7 +44,7 @@ async def put_objectives(house: Inside, request: Request) -> Response:
 @router.get("/objectives/{objective_id}", summary="One objective with its windows")
 def objective(house: Inside, question: Asked, objective_id: str) -> Response:
     found = house.service.diagnosis(question, objective_id)
-    return answer({"selection": found.selection, "objective": found.objective})
+    return answer({"selection": found.selection, "objective": found.objective, "notes": found.notes})
 
 
 @router.get("/objectives/{objective_id}/diagnosis", summary="Why it broke, since when, where, and what to do first")
@@ -60,4 +60,4 @@ def breaches(house: Inside, question: Asked) -> Response:
         for found in judged.objectives
         if found.verdict in BROKEN
     ]
-    return answer({"selection": judged.selection, "breaches": rows})
+    return answer({"selection": judged.selection, "breaches": rows, "notes": judged.notes})

@@ -120,6 +120,9 @@ def test_the_pages_say_what_was_dropped(tmp_path: Path) -> None:
         home, report = service.get("/").text, service.get(f"/reports/{made['id']}").text
         summary = service.get("/api/v1/summary").json()
         groups = service.get("/api/v1/latency", params={"by": "user"}).json()
+        judged = [service.get(f"/api/v1/{name}").json()["notes"] for name in ("breaches", "objectives")]
+        first = service.get("/api/v1/objectives").json()["objectives"][0]["id"]
+        one = [service.get(f"/api/v1/objectives/{first}{end}").json()["notes"] for end in ("", "/diagnosis")]
     assert "60 rows rolled up and dropped" in home
     assert "Rows are kept for 7d." in home
     assert "Rows of 60 requests, " in report
@@ -128,6 +131,7 @@ def test_the_pages_say_what_was_dropped(tmp_path: Path) -> None:
     assert "Attainment, exact" in report
     assert (summary["summary"]["requests"], summary["rolled"]["requests"]) == (40, 100)
     assert "60 requests are told by their roll-ups alone" in groups["note"]
+    assert all("60 requests are told by their roll-ups alone" in notes[0] for notes in (*judged, *one))
 
 
 def test_a_week_whose_rows_are_partly_gone_is_not_compared_with(tmp_path: Path) -> None:

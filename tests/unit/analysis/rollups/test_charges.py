@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from datetime import date
 
 import polars as pl
 import pytest
@@ -10,8 +11,10 @@ import pytest
 from analysis.aggregates.cost import costs
 from analysis.aggregates.metered import MeteredCharges, metered
 from analysis.analyze import measured
-from analysis.result import Costs
-from analysis.rollups.charges import refuse_months, rolled_charges
+from analysis.reconcile import reconcile
+from analysis.result import Costs, Reconciliation
+from analysis.rollups.charges import rolled_charges
+from ingest.bills import Bill, BillLine
 from ingest.errors import ConfigError
 from ingest.selection import Selection
 from ingest.store.database import Store
@@ -115,11 +118,39 @@ def test_what_was_not_kept_apart_is_refused_with_the_reason() -> None:
             told(store, ALL.within(at("2026-03-02T12:00:00"), at("2026-03-09T00:00:00")))
         with pytest.raises(ConfigError, match="midnight of America/New_York lies in it"):
             told(store, replace(ALL, timezone="America/New_York"))
-        with pytest.raises(ConfigError, match="a bill of 2026-03 cannot be explained any more"):
-            refuse_months(store, ALL, {"2026-03"})
-        refuse_months(store, ALL, {"2026-04"})
         whole = told(store, ALL.within(at("2026-03-02T23:00:00"), at("2026-03-04T23:00:00")))
         assert sum(row.requests for row in whole.rows) > 0
+
+
+def against_the_bill(store: Store) -> Reconciliation:
+    """The bill has the ledger's cost of one model but for what failed, and a model that has no price."""
+    side = measured(store, Selection(), objectives(), PRICES, None)
+    kept = rolled_charges(store, Selection(), side.ledger)
+    lines = [
+        BillLine(date(2026, 3, 9), "Internal", model, pico, "USD", None, 12)
+        for model, pico in (("large", 10**12), ("small", 10**9), ("stranger", 5 * 10**11))
+    ]
+    bill = Bill("bill.csv", tuple(lines), {}, ())
+    return reconcile(bill, side.frame, side.ledger if kept is None else kept.ledger, None, kept)
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.5])
+def test_a_bill_is_compared_with_the_costs_of_days_whose_rows_are_gone(rate: float) -> None:
+    with Store.open() as store:
+        filled(store, [row | {"sampling_rate": rate} for row in some_rows(600)])
+        before = against_the_bill(store)
+        assert drop(store, BEFORE).requests > 200
+        after = against_the_bill(store)
+        drop(store, at("2026-05-01T00:00:00"))
+        empty = against_the_bill(store)
+    assert {"unpriced", "failed"} <= set(before.months[0].explained)
+    assert after.months == empty.months == before.months
+    assert after.models == empty.models == before.models
+    assert after.notes == [
+        *before.notes,
+        "2026-03: rows of 2026-03-02T00:00:00Z to 2026-03-04T23:00:00Z were dropped by retention; their costs are added "
+        "exactly, but which of their requests ended in another month is not known any more",
+    ]
 
 
 def test_rows_that_come_later_are_added_to_the_same_groups() -> None:
