@@ -8,18 +8,21 @@ from typing import Any
 import duckdb
 import numpy as np
 import polars as pl
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.aggregates.attainment import judge
+from analysis.aggregates.attainment import judge, with_good
 from analysis.aggregates.mix import split_change
 from analysis.aggregates.stages import stage_shares
 from analysis.aggregates.statistics import quantile, quantile_expr, quantile_ranks, wilson
 from analysis.aggregates.verdicts import verdict_column
 from analysis.metrics.measure import measure
 from analysis.objectives import Objectives, read_objectives
+from ingest.schema import STAGES
 from tests.support import reference
 from tests.support.builders import frame, request
+from tests.support.examples import tried
 
 STATUSES = ("ok", "ok", "ok", "ok", "truncated", "error", "timeout", "shed", "rejected", "cancelled")
 maybe_ms = st.one_of(st.none(), st.integers(0, 9000))
@@ -39,7 +42,7 @@ rows_of = st.builds(
 tables = st.lists(rows_of, min_size=1, max_size=60)
 # few distinct values, so that ties and limits that are hit exactly are common
 values_of = st.lists(st.one_of(st.none(), st.integers(-5, 5).map(float), st.floats(-1e9, 1e9)), max_size=120)
-PATIENT = settings(deadline=None)  # machines that share their cores are slow now and then
+PATIENT = tried()
 shares = st.sampled_from(["0.01", "0.07", "0.5", "0.9", "0.95", "0.99", "0.999", "1"])
 
 
@@ -182,12 +185,16 @@ def test_good_bad_unknown_and_excluded_are_all_requests_in_every_form(
         ]
     )
     text = form.format(limit=limit) + grouping
-    found = judge(measure(frame(rows)), read_objectives(f"objectives: [{{id: x, {text}, min_requests: 2}}]"))[0]
+    read = read_objectives(f"objectives: [{{id: x, {text}, min_requests: 2}}]")
+    found = judge(measure(frame(rows)), read)[0]
     assert found.good + found.bad + found.unknown + found.excluded == len(rows)
     assert all(w.good + w.bad + w.unknown + w.excluded >= w.n for w in found.windows)
     if not grouping and found.target is None and form.count("sum"):
         assert (found.good > 0) == (found.verdict == "met")
         assert (found.bad > 0) == (found.verdict == "breached")
+    shuffled = frame(data.draw(st.permutations(rows)))
+    cut = len(rows) // 3
+    assert judge(measure(pl.concat([shuffled.head(cut), shuffled.slice(cut)], rechunk=False)), read)[0] == found
     kept = [w for w in found.windows if w.verdict in ("met", "breached")]
     assert all(w.good + w.bad > 0 for w in kept)  # a window that was judged judged somebody
 
@@ -199,21 +206,44 @@ def test_tpot_agrees_with_the_reference(table: list[dict[str, Any]]) -> None:
     assert measure(frame(rows)).get_column("tpot").to_list() == [reference.tpot(row) for row in rows]
 
 
-stage_ms = st.one_of(st.none(), st.integers(0, 2000))
+measured_ms = st.dictionaries(
+    st.sampled_from([stage for stage in STAGES if stage != "unattributed"]), st.integers(0, 900)
+)
+timed = st.lists(
+    st.tuples(st.integers(0, 9000), measured_ms, st.sampled_from([1.0, 0.5, 0.05]), st.sampled_from(STATUSES)),
+    min_size=1,
+    max_size=50,
+)
 
 
 @PATIENT
-@given(st.lists(st.tuples(st.integers(0, 8000), stage_ms, stage_ms, stage_ms, stage_ms), min_size=1, max_size=50))
-def test_stages_sum_to_e2e(table: list[tuple[int, int | None, int | None, int | None, int | None]]) -> None:
+@given(timed)
+def test_stages_sum_to_e2e(table: list[tuple[int, dict[str, int], float, str]]) -> None:
+    """All stages, at all rates, over all requests, the slowest, the bad ones and those around P99."""
     rows = [
-        request(i, e2e_ms=e2e, queue_ms=queue, prefill_ms=prefill, decode_ms=decode, retrieval_ms=retrieval)
-        for i, (e2e, queue, prefill, decode, retrieval) in enumerate(table)
-        if sum(part or 0 for part in (queue, prefill, decode, retrieval)) <= e2e
+        request(i, e2e_ms=e2e, status=status, sampling_rate=rate)
+        | {f"{name}_ns": n * 10**6 for name, n in stages.items()}
+        for i, (e2e, stages, rate, status) in enumerate(table)
     ]
-    shares_of = stage_shares(measure(frame(rows)))
-    assert round(sum(share.seconds for share in shares_of) * 1000) == sum(row["e2e_ns"] for row in rows) // 1_000_000
-    if any(row["e2e_ns"] for row in rows):
-        assert abs(sum(share.share or 0 for share in shares_of) - 1) < 1e-9
+    fits = [(row, sum(stages.values())) for row, (_, stages, _, _) in zip(rows, table, strict=True)]
+    # clocks of two hosts may be apart: such rows are left out, but for what rounding explains
+    kept = [row for row, spent in fits if spent * 1e6 - row["e2e_ns"] <= max(1e6, row["e2e_ns"] * 0.001)]
+    read = objectives(("e2e", 3000))
+    found = stage_shares(with_good(measure(frame(rows)), read, None))
+    assert sum(share.seconds for share in found) == pytest.approx(
+        sum(row["e2e_ns"] / 1e9 / row["sampling_rate"] for row in kept), abs=1e-6
+    )
+    for name in ("share", "share_slowest_5_percent", "share_bad", "share_p99"):
+        shares = [getattr(share, name) for share in found if getattr(share, name) is not None]
+        assert not shares or sum(shares) == pytest.approx(1)
+    if any(row["e2e_ns"] for row in kept):
+        assert all(share.share is not None for share in found)
+    for share in found:
+        if share.stage != "unattributed":
+            spent = sum(
+                row[f"{share.stage}_ns"] / 1e9 / row["sampling_rate"] for row in kept if row[f"{share.stage}_ns"]
+            )
+            assert share.seconds == pytest.approx(spent, abs=1e-6)
 
 
 @PATIENT

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.aggregates.fluidity import deadlines
+from tests.support.examples import tried
 from tests.support.fluid import walk
 
 MOST_NS = 3_000
@@ -35,7 +36,7 @@ def told(requests: list[One]) -> list[dict[str, Any]]:
     return deadlines(pl.DataFrame(rows, schema_overrides=schema)).to_dicts()
 
 
-@settings(max_examples=150, deadline=None)
+@tried(150)
 @given(st.lists(REQUEST, min_size=1, max_size=8))
 def test_columns_agree_with_a_walk_over_the_tokens(requests: list[One]) -> None:
     for row, (ttft, gaps, tokens, first, each) in zip(told(requests), requests, strict=True):
@@ -45,7 +46,7 @@ def test_columns_agree_with_a_walk_over_the_tokens(requests: list[One]) -> None:
         assert row["fluid_by_chunk"] == (len(gaps) != n - 1)
 
 
-@settings(max_examples=100, deadline=None)
+@tried(100)
 @given(REQUEST, st.integers(0, MOST_NS), st.integers(0, MOST_NS))
 def test_a_wider_limit_keeps_no_fewer_deadlines(one: One, first: int, each: int) -> None:
     wider = (*one[:3], one[3] + first, one[4] + each)
@@ -53,7 +54,7 @@ def test_a_wider_limit_keeps_no_fewer_deadlines(one: One, first: int, each: int)
     assert narrow["fluid_met"] <= wide["fluid_met"]
 
 
-@settings(max_examples=100, deadline=None)
+@tried(100)
 @given(st.integers(1, MOST_NS), GAPS, st.integers(0, MOST_NS), st.integers(0, MOST_NS))
 def test_all_tokens_early_keep_all_deadlines(ttft: int, gaps: list[int], slack: int, more: int) -> None:
     row = told([(ttft, gaps, 31, ttft + slack, max(gaps) + more)])[0]

@@ -7,7 +7,7 @@ from decimal import Decimal, localcontext
 from typing import Any
 
 import polars as pl
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.aggregates.charges import MEASURES, charge_lines, cube, total
@@ -15,6 +15,7 @@ from analysis.aggregates.cost import costs
 from analysis.ledger import COST_COLUMNS, DRIVERS, keep_ledger, meter_tokens
 from analysis.money import apportion, usd_text
 from analysis.pricebook import PriceBook, PriceEntry
+from tests.support.examples import tried
 from tests.support.money import calls, requests
 
 PRICES = st.integers(0, 10**10).map(lambda millionths: Decimal(millionths).scaleb(-6))
@@ -79,7 +80,7 @@ def by_hand(r: dict[str, Any], book: PriceBook) -> Decimal | None:
 
 
 @given(ROWS, books())
-@settings(max_examples=30, deadline=None)
+@tried(30)
 def test_every_cost_is_what_decimals_say(rows: list[dict[str, Any]], book: PriceBook) -> None:
     with localcontext() as context:
         context.prec = 60
@@ -93,7 +94,7 @@ def test_every_cost_is_what_decimals_say(rows: list[dict[str, Any]], book: Price
 
 
 @given(ROWS, books())
-@settings(max_examples=20, deadline=None)
+@tried(20)
 def test_no_token_is_billed_twice_and_none_is_left_out(rows: list[dict[str, Any]], book: PriceBook) -> None:
     frame = requests(*rows).with_columns(*(e.alias(f"_{meter}") for meter, e in meter_tokens().items()))
     billed = frame.select(pl.sum_horizontal(f"_{meter}" for meter in meter_tokens()))
@@ -104,7 +105,7 @@ def test_no_token_is_billed_twice_and_none_is_left_out(rows: list[dict[str, Any]
 
 
 @given(ROWS, books(), st.floats(0.001, 1.0), st.data())
-@settings(max_examples=20, deadline=None)
+@tried(20)
 def test_parts_add_up_to_the_total_in_every_partition(
     rows: list[dict[str, Any]], book: PriceBook, rate: float, data: st.DataObject
 ) -> None:
@@ -127,7 +128,7 @@ def test_parts_add_up_to_the_total_in_every_partition(
 
 
 @given(ROWS, books(), st.randoms(use_true_random=False))
-@settings(max_examples=20, deadline=None)
+@tried(20)
 def test_the_order_of_rows_changes_nothing(rows: list[dict[str, Any]], book: PriceBook, random: Any) -> None:
     keyed = [{**r, "request_key": f"r-{number}"} for number, r in enumerate(rows)]
     shuffled = list(keyed)
@@ -138,7 +139,7 @@ def test_the_order_of_rows_changes_nothing(rows: list[dict[str, Any]], book: Pri
 
 
 @given(ROWS, books(), st.integers(1, 4))
-@settings(max_examples=15, deadline=None)
+@tried(15)
 def test_a_request_costs_the_same_as_the_sum_of_its_calls(
     rows: list[dict[str, Any]], book: PriceBook, parts: int
 ) -> None:
@@ -155,7 +156,7 @@ def test_a_request_costs_the_same_as_the_sum_of_its_calls(
 
 
 @given(st.lists(st.fractions(0, 10**9, max_denominator=10**4), min_size=1, max_size=20))
-@settings(deadline=None)
+@tried()
 def test_apportioned_parts_are_off_by_less_than_one_unit(parts: list[Any]) -> None:
     exact = dict(enumerate(parts))
     whole = apportion(exact)

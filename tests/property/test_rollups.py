@@ -8,7 +8,7 @@ from functools import reduce
 from typing import Any
 
 import polars as pl
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -20,6 +20,7 @@ from analysis.metrics.measure import measure
 from analysis.rollups.buckets import ERROR, bucket_of, percentile
 from analysis.rollups.roll_up import COUNTS, Frames, counted, folded, merge, roll_up_rows
 from tests.support.builders import MONDAY_NS, frame, request
+from tests.support.examples import tried
 from tests.support.retention import NOW_NS, PRICES, objectives
 
 MILLISECONDS = st.one_of(st.none(), st.just(0.0), st.floats(1e-6, 1e7))
@@ -49,7 +50,7 @@ def measured(part: list[dict[str, Any]]) -> tuple[pl.DataFrame, Frames]:
     return told, roll_up_rows(told, ledger, objectives(), MONDAY_NS, NOW_NS)
 
 
-@settings(max_examples=25, deadline=None)
+@tried(25)
 @given(st.lists(rows(), min_size=1, max_size=25), st.randoms(use_true_random=False))
 def test_roll_ups_of_any_parts_added_in_any_order_are_those_of_the_whole(part: list[dict[str, Any]], rng: Any) -> None:
     groups: dict[int, list[dict[str, Any]]] = defaultdict(list)
@@ -64,7 +65,7 @@ def test_roll_ups_of_any_parts_added_in_any_order_are_those_of_the_whole(part: l
         assert_frame_equal(told, added[table])
 
 
-@settings(max_examples=25, deadline=None)
+@tried(25)
 @given(st.lists(rows(), min_size=1, max_size=25))
 def test_attainment_and_money_are_those_of_the_requests(part: list[dict[str, Any]]) -> None:
     told, rolled = measured([row | {"request_key": f"r-{number}"} for number, row in enumerate(part)])
@@ -81,7 +82,7 @@ def test_attainment_and_money_are_those_of_the_requests(part: list[dict[str, Any
     assert by_user == dict(exact)
 
 
-@settings(max_examples=200, deadline=None)
+@tried(200)
 @given(
     st.lists(st.one_of(st.just(0.0), st.floats(1e-9, 1e7), st.floats(-1e3, -1e-9)), min_size=1, max_size=60),
     st.fractions(0, 1, max_denominator=1000),

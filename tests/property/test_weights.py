@@ -8,7 +8,7 @@ import duckdb
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.aggregates.attainment import judge, with_good
@@ -27,8 +27,9 @@ from ingest.schema import NS_PER_S
 from ingest.store.database import ArrowFrame
 from tests.support import reference
 from tests.support.builders import MONDAY_NS, frame, request
+from tests.support.examples import tried
 
-PATIENT = settings(deadline=None)
+PATIENT = tried()
 shares = st.sampled_from(["0.01", "0.07", "0.5", "0.9", "0.95", "0.99", "0.999", "1"])
 values = st.one_of(st.none(), st.integers(-5, 5).map(float), st.floats(-1e9, 1e9))  # ties and nulls are common
 pairs = st.lists(st.tuples(values, st.sampled_from([1, 2, 20, 1000])), max_size=80)
