@@ -166,6 +166,10 @@ class Investigation:
         leading = leading_stage(excess) if excess is not None else None
         if excess is None or leading is None:
             return []
+        if leading == "unattributed" and self._hides_the_wait():
+            hidden = [one.at("before_first_token", excess.share(leading)) for one in self.ranked(goal, inside)]
+            if hidden:
+                return hidden
         engine = max((excess.share(stage), stage) for stage in ENGINE)
         inner = sum(excess.share(stage) for stage in ENGINE)
         found: list[Explanation] = []
@@ -183,6 +187,13 @@ class Investigation:
             Explanation(stage, self._outer(stage), excess.share(stage), excess.share(stage)) for stage in outer_stages
         ]
         return around + found if leading not in ENGINE else found + around
+
+    def _hides_the_wait(self) -> bool:
+        """Whether queue and prefill have no column of their own, so that what is left of the time holds them."""
+        rows = self.scene.rows
+        return rows.has("decode_ns") and not any(
+            rows.has(name) for name in ("queue_ns", "prefill_ns", "before_first_token_ns")
+        )
 
     def _gaps(self, goal: Goal, inside: pl.DataFrame) -> list[Explanation]:
         """For the longest gap: stalls, where no change of speed or load reaches the same requests more strongly."""

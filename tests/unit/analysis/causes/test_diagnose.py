@@ -253,6 +253,13 @@ def test_without_engine_stages_the_stage_is_before_the_first_token_and_never_pre
     assert "prefill" not in {finding.stage for finding in found}
 
 
+def test_a_wait_that_only_the_rest_of_the_time_shows_has_the_cause_of_a_wait() -> None:
+    rows = [row | {"unattributed_ns": row["queue_ns"] + row["prefill_ns"]} for row in service(missing_replicas)]
+    stage, cause, segment, advice = told(findings(without(rows, "queue_ns", "prefill_ns")), "ttft")
+    assert (stage, cause, segment) == ("before_first_token", "failure", {"model": "large", "region": "east"})
+    assert advice == "scale_out"
+
+
 def test_a_missing_batch_is_counted_from_starts_and_ends() -> None:
     found = findings(without(service(slow_replica), "batch_size"))
     assert told(found, "tpot")[2] == {"replica": "large-east-1"}
