@@ -7,7 +7,8 @@ ours, so that a number from another report can be found again. All of them look 
     AIPerf             percentiles interpolated; its inter-token latency is our TPOT
     GuideLLM           percentiles by tokens: time per output token holds the first one, and is the time to the last
                        token over all tokens, each token one vote
-    LLMPerf            percentiles interpolated; output tokens per second of each request, then the mean
+    LLMPerf            percentiles interpolated; output tokens per second of each request, then the mean; answers that
+                       it marked as too short are left out, as errors are
     inference-perf     normalized time per output token is E2E over tokens; good requests are of the successful ones
 
 Source: metric definitions, sections 2, 3 and 5.
@@ -32,11 +33,12 @@ from analysis.objectives import Objective
 from analysis.result import CompatibleFigure
 from ingest.schema import NS_PER_S
 
+SHORT_ANSWER = "short_answer"  # the flag of such an answer
 _MS = 1000.0
 _POINTS: tuple[tuple[str, float], ...] = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
 _READ = (
     *("status_class", "started_ns", "ttft_ns", "e2e_ns", "generation_ns", "ttft", "tpot", "e2e"),
-    *("input_tokens", "cached_input_tokens", "output_tokens", "llm_calls", "streaming"),
+    *("input_tokens", "cached_input_tokens", "output_tokens", "llm_calls", "streaming", "flags"),
 )
 Point = Callable[[pl.Series, float], float | None]
 
@@ -65,7 +67,7 @@ def compatible_figures(frame: pl.DataFrame, defining: tuple[Objective, ...]) -> 
         *_vllm(ok, ordered, defining),
         *_aiperf(ordered),
         *_guidellm(ok, ordered),
-        *_llmperf(ok, ordered),
+        *_llmperf(ok),
         *_inference_perf(ok, defining),
     ]
     return [figure for figure in found if figure.value is not None]
@@ -120,8 +122,10 @@ def _guidellm(ok: pl.DataFrame, ordered: dict[str, Ordered]) -> list[CompatibleF
     ]
 
 
-def _llmperf(ok: pl.DataFrame, ordered: dict[str, Ordered]) -> list[CompatibleFigure]:
-    speed = ok.select((pl.col("output_tokens") / pl.col("e2e")).alias("v")).filter(pl.col("v").is_finite())
+def _llmperf(ok: pl.DataFrame) -> list[CompatibleFigure]:
+    kept = ok.filter(~pl.col("flags").list.contains(SHORT_ANSWER).fill_null(value=False))
+    ordered = {name: ordered_of(kept.get_column(name)) for name in ("ttft", "e2e")}
+    speed = kept.select((pl.col("output_tokens") / pl.col("e2e")).alias("v")).filter(pl.col("v").is_finite())
     mean = speed.select(exact_mean(pl.col("v"))).item()
     says = "output tokens of a request over its E2E"
     return [
