@@ -19,6 +19,7 @@ FAR_NS = 10**15  # durations beyond are cut to this before they are judged, so t
 LAST_NS = 4 * 10**18  # likewise instants; the year 2096
 NO_TIME = -1  # in place of a time of a span that was told and is none
 FAR_TIME_NS = 9 * 10**18  # times of spans beyond what 64 bits hold are cut to this, the year 2255; no span can have it
+LEAST_RATE = 1e-9  # of sampling, one request of a thousand million; below it a weight of 1 / rate says nothing
 FIGURE_FLAG = "figure_out_of_range"
 
 

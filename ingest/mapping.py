@@ -11,6 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Literal, cast
 
+from ingest.bounds import LEAST_RATE
 from ingest.errors import ConfigError
 from ingest.schema import REQUESTS, STAGES
 from ingest.selection import DIMENSIONS, parse_instant, zone_of
@@ -18,7 +19,6 @@ from ingest.yaml_document import Node, parse_yaml, read_yaml
 
 Unit = Literal["", "s", "ms", "us", "ns"]
 
-LEAST_RATE = 1e-9  # one request of a thousand million; below it a weight of 1 / rate says nothing
 KEYS = ("columns", "attributes", "stages", "dimensions", "timezone", "start", "sampling_rate")
 UNITS: tuple[Unit, ...] = ("s", "ms", "us", "ns")
 # what a mapping may fill: columns that a source states, under their short names, and what columns are worked out from

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import msgspec
 
-from ingest.mapping import LEAST_RATE
+from ingest.bounds import LEAST_RATE
 from ingest.paths import Found
 from ingest.receipts import Receipt
 

@@ -16,8 +16,9 @@ import typer
 
 from api.question import Books, Question, parse_where
 from api.settings import Settings, read_settings
+from ingest.bounds import LEAST_RATE
 from ingest.errors import ConfigError
-from ingest.mapping import LEAST_RATE, Mapping, read_mapping
+from ingest.mapping import Mapping, read_mapping
 from ingest.receipts import LoadOptions
 from ingest.selection import parse_instant
 

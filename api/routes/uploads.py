@@ -18,9 +18,10 @@ from api.house import House
 from api.problems import Refused
 from api.routes.asking import After, Inside, Limit, answer, page_key, read_key
 from api.uploads import READING, upload_view
+from ingest.bounds import LEAST_RATE
 from ingest.errors import REJECT_REASONS
 from ingest.formats.catalog import FORMATS
-from ingest.mapping import LEAST_RATE, parse_mapping
+from ingest.mapping import parse_mapping
 from ingest.selection import parse_instant
 from ingest.sniff import named
 from ingest.store import lists

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ingest.bounds import FAR_TIME_NS, NO_TIME
+from ingest.bounds import FAR_TIME_NS, LEAST_RATE, NO_TIME
 from ingest.formats.attributes import FIRST_TOKEN_EVENTS, RESOURCE_PICKS
 
 Spelling = Literal["camel", "snake"]
@@ -32,6 +32,7 @@ DERIVED: tuple[str, ...] = ("shape_key", "trace_told", "span_told", "parent_told
 SNAKE, LEGACY = 4, 8  # bits of `encoding`, as in span_columns.MARKS
 
 _KINDS = ("string_value", "int_value", "double_value", "bool_value", "array_value", "kvlist_value", "bytes_value")
+_THRESHOLD = "(?:^|,) *ot=(?:[^,;]*;)*th:([0-9a-f]{1,14}) *(?:[,;]|$)"  # of a trace state
 _CHUNK_EVENTS = tuple(name for name in FIRST_TOKEN_EVENTS if name.endswith(".chunk"))
 
 
@@ -209,10 +210,13 @@ MACROS: tuple[str, ...] = (
             TRY(json_extract(s, path || '.high')::BIGINT * 4294967296
                 + ((json_extract(s, path || '.low')::BIGINT + 4294967296) % 4294967296)), {NO_TIME})
         WHEN trim(json_extract_string(s, path)) <> '' THEN far_time(TRY_CAST(json_extract_string(s, path) AS DOUBLE)) END""",
-    # share that a consistent probability sampler kept: 1 - threshold / 2^56
-    """CREATE OR REPLACE TEMP MACRO kept_share(state) AS CASE WHEN contains(state, 'th:') THEN
-        1.0 - ('0x' || rpad(nullif(regexp_extract(state, 'ot=[^,]*th:([0-9a-f]{1,14})', 1), ''), 14, '0'))::UBIGINT
-        / 72057594037927936.0 END""",
+    # share that a consistent probability sampler kept: 1 - threshold / 2^56; null where the threshold is not one to
+    # fourteen hex digits, or so high that a weight of 1 / share says nothing
+    """CREATE OR REPLACE TEMP MACRO told_share(digits) AS
+        1.0 - ('0x' || rpad(nullif(digits, ''), 14, '0'))::UBIGINT / 72057594037927936.0""",
+    f"""CREATE OR REPLACE TEMP MACRO kept_share(state) AS CASE
+        WHEN contains(state, 'th:') AND told_share(regexp_extract(state, '{_THRESHOLD}', 1)) >= {LEAST_RATE:e}
+        THEN told_share(regexp_extract(state, '{_THRESHOLD}', 1)) END""",
     """CREATE OR REPLACE TEMP MACRO first_event(events, wanted) AS
         list_min(list_transform(list_filter(events, lambda e: list_contains(wanted, e.name)), lambda e: e.at))""",
     f"""CREATE OR REPLACE TEMP MACRO chunk_times(events) AS

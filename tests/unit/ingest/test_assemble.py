@@ -331,6 +331,27 @@ def test_a_span_says_how_many_of_its_kind_were_kept(tmp_path: Path) -> None:
     assert only_row(tmp_path, [request(spans)])["sampling_rate"] == 0.25
 
 
+@pytest.mark.parametrize(
+    ("state", "rate"),
+    [
+        ("ot=th:c", 0.25),
+        ("ot=rv:0f;th:c,vendor=1", 0.25),
+        ("ot=th:0", 1.0),
+        ("ot=th:ffffffffffffff", 1.0),  # kept one in 2^56: a weight that nobody can believe is none
+        ("ot=th:fffffffffffff", 1.0),
+        ("ot=th:fffffffffffffff", 1.0),  # fifteen digits are no threshold
+        ("ot=th:c0g", 1.0),
+        ("not=th:c", 1.0),
+        ("ot=path:c", 1.0),
+    ],
+)
+def test_a_threshold_that_is_none_or_beyond_belief_leaves_a_span_as_one(
+    tmp_path: Path, state: str, rate: float
+) -> None:
+    spans = [span("chat", attributes=CHAT, traceState=state)]
+    assert only_row(tmp_path, [request(spans)])["sampling_rate"] == rate
+
+
 def test_names_that_are_not_understood_are_counted_by_spans(tmp_path: Path) -> None:
     lines = [
         chat("t1", attributes=CHAT | {"new.name": 1, "gen_ai.request.top_p": 0.5}),
