@@ -11,7 +11,7 @@ from analysis.result import AnalysisResult, Finding, ObjectiveResult, WindowVerd
 from reports import text as words
 from reports.charts.data import Mark, TimeBars
 from reports.text import Text
-from reports.view import actions
+from reports.view import actions, verdict
 from reports.view.blocks import (
     Badge,
     Block,
@@ -35,7 +35,17 @@ from reports.view.blocks import (
     text_cell,
 )
 from reports.view.estimates import bad_share
-from reports.view.labels import address, badge, objective_label, objective_rule, segment_full, segment_short
+from reports.view.labels import (
+    address,
+    badge,
+    objective_address,
+    objective_label,
+    objective_rule,
+    period_name,
+    segment_full,
+    segment_short,
+    selection_query,
+)
 from reports.view.objectives import budget_cell, burn_cell
 from reports.view.shift import series_figure, shift_figure
 from reports.view.times import incidents, ticks, wall_clock
@@ -49,6 +59,7 @@ class BreachPage:
     objective: str
     badge: Badge
     under_title: str
+    selection: str  # the requests that the figures are of
     simulated: bool
     heads: Heads
     left: tuple[Block, ...]
@@ -104,6 +115,7 @@ def breach_of(result: AnalysisResult, objective_id: str, text: Text) -> BreachPa
         objective=objective.id,
         badge=badge(text, objective.verdict),
         under_title=_under_title(objective, findings, text),
+        selection=_selection(result, text),
         simulated=result.provenance.simulated,
         heads=_heads(objective, findings, result, text),
         left=tuple(left),
@@ -119,6 +131,14 @@ def _under_title(objective: ObjectiveResult, findings: list[Finding], text: Text
     if window is not None:
         parts.append(f"{text.moment(window[0])} – {text.moment(window[1])} {text.zone.key}")
     return " · ".join(parts)
+
+
+def _selection(result: AnalysisResult, text: Text) -> str:
+    """Week or range, days, zone, requests, filter."""
+    parts = [period_name(text, result), verdict.under_title(result, text)]
+    if result.selection.start is None and result.selection.end is None:
+        parts.insert(0, text.say("All requests"))
+    return " · ".join(dict.fromkeys(parts))
 
 
 def _heads(objective: ObjectiveResult, findings: list[Finding], result: AnalysisResult, text: Text) -> Heads:
@@ -186,7 +206,7 @@ def _broken(findings: list[Finding], result: AnalysisResult, text: Text) -> Bloc
         figure, interval = _judged(worst, objective) if worst is not None else (words.UNKNOWN, None)
         rows.append(
             row(
-                text_cell(objective.id, style="code", href=address("objectives", objective.id)),
+                text_cell(objective.id, style="code", href=objective_address(objective.id, result.selection)),
                 text_cell(badge(text, objective.verdict).word),
                 number_cell(figure, interval),
                 number_cell(words.count(worst.n) if worst is not None else words.UNKNOWN),
@@ -381,10 +401,5 @@ def _evidence(findings: list[Finding], text: Text) -> Block | None:
 
 
 def _ask_again(objective: ObjectiveResult, result: AnalysisResult) -> Panel:
-    selection = result.selection
-    span = (
-        f"?from={selection.start}&to={selection.end}"
-        if selection.start is not None and selection.end is not None
-        else ""
-    )
-    return Panel("", (Code(f"GET /api/v1{address('objectives', objective.id)}/diagnosis{span}"),))
+    path = f"/api/v1{address('objectives', objective.id)}/diagnosis"
+    return Panel("", (Code(f"GET {path}?{selection_query(result.selection)}"),))

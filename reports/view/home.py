@@ -12,7 +12,7 @@ from reports import text as words
 from reports.text import Text
 from reports.view import verdict
 from reports.view.blocks import Badge, Cell, Column, Piece, Rich, Row, Table, number_cell, row, text_cell
-from reports.view.labels import address, badge, objective_rule, worst_verdict
+from reports.view.labels import badge, objective_address, objective_rule, worst_verdict
 from reports.view.objectives import attained_words, budget_cell, burn_cell, ordered
 from reports.view.service import HomeView, ReportItem, UploadItem
 from reports.view.times import spans_of
@@ -81,7 +81,7 @@ def _now(latest: AnalysisResult | None, text: Text) -> Rich:
         Piece(
             text.say("{n} of {of} objectives", n=str(len(breached)), of=str(len(latest.objectives))),
             "strong",
-            address("objectives", breached[0].id),
+            objective_address(breached[0].id, latest.selection),
         )
     ]
     if first is not None:
@@ -174,7 +174,7 @@ def _objectives(latest: AnalysisResult, text: Text) -> Table:
     for objective in ordered(latest.objectives):
         head = Cell(
             (
-                (Piece(objective.id, "code", address("objectives", objective.id)),),
+                (Piece(objective.id, "code", objective_address(objective.id, latest.selection)),),
                 (Piece(objective_rule(text, objective), "note"),),
             )
         )

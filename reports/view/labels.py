@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import date
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
-from analysis.result import AnalysisResult, Change, Costs, ObjectiveResult
+from analysis.result import AnalysisResult, Change, Costs, ObjectiveResult, SelectionRecord
 from reports.charts import theme
 from reports.text import UNKNOWN, Text, count, decimal, limit, move, target_share
 from reports.text import change as words_of_change
@@ -176,6 +176,19 @@ def of_count(text: Text, n: float | None, of: float | None) -> str:
 def address(kind: str, name: str) -> str:
     """Where the service shows a thing: /requests/ID; a name from outside stays one path."""
     return f"/{kind}/{quote(name, safe='')}"
+
+
+def objective_address(name: str, selection: SelectionRecord) -> str:
+    """Where the service shows an objective over a selection: /objectives/ID?week=2026-W10&timezone=UTC."""
+    return f"{address('objectives', name)}?{selection_query(selection)}"
+
+
+def selection_query(selection: SelectionRecord) -> str:
+    """Parameters by which the service selects the same requests: week or range, time zone, filters."""
+    span = {"week": selection.week} if selection.week else {"from": selection.start, "to": selection.end}
+    pairs = [(name, value) for name, value in (span | {"timezone": selection.timezone}).items() if value is not None]
+    filters = [("where", f"{name}={value}") for name, values in sorted(selection.where.items()) for value in values]
+    return urlencode([*pairs, *filters], safe=":/")
 
 
 def has_price(costs: Costs) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,12 @@ def test_home_shows_verdicts_and_reports_with_their_addresses() -> None:
         "Breached 4 of 10 objectives , Sat 12:45–16:15: Two of three lm-large replicas missing in us-east"
         in text_of(content)
     )
-    for address in ("/reports/r-2", "/reports/r-2.pdf", "/objectives/code.ttft", "/docs"):
+    for address in (
+        "/reports/r-2",
+        "/reports/r-2.pdf",
+        "/objectives/code.ttft?week=2026-W10&amp;timezone=UTC",
+        "/docs",
+    ):
         assert f'href="{address}"'.encode() in content
 
 
@@ -77,9 +83,40 @@ def test_breach_tells_since_when_where_and_what_to_do() -> None:
         "Segment lm-large us-east 94 % of the bad requests",
         "1. Bring back the two missing replicas",
         "Highest at Sat 7 March 12:00: 18 bad of 150.",
-        "GET /api/v1/objectives/code.ttft/diagnosis?from=2026-03-02T00:00:00Z&amp;to=2026-03-09T00:00:00Z",
+        "GET /api/v1/objectives/code.ttft/diagnosis?week=2026-W10&amp;timezone=UTC",
     ):
         assert sentence in words
+
+
+def test_an_objective_names_the_selection_that_its_figures_are_of() -> None:
+    of_week, selection = week(), week().selection
+    everything = replace(of_week, selection=replace(selection, start=None, end=None, week=None))
+    assert "Week 10 · Mon 2 – Sun 8 March 2026, UTC · 2.27 million requests" in text_of(
+        render_breach(of_week, "code.ttft")
+    )
+    assert "All requests · Mon 2 – Sun 8 March 2026 · UTC · 2.27 million requests" in text_of(
+        render_breach(everything, "code.ttft")
+    )
+
+
+@pytest.mark.parametrize(
+    ("selection", "query"),
+    [
+        ({}, "week=2026-W10&amp;timezone=UTC"),
+        ({"week": None}, "from=2026-03-02T00:00:00Z&amp;to=2026-03-09T00:00:00Z&amp;timezone=UTC"),
+        ({"week": None, "end": None, "timezone": "Asia/Tokyo"}, "from=2026-03-02T00:00:00Z&amp;timezone=Asia/Tokyo"),
+        (
+            {"where": {"model": ["a&b", "c"]}},
+            "week=2026-W10&amp;timezone=UTC&amp;where=model%3Da%26b&amp;where=model%3Dc",
+        ),
+    ],
+    ids=["week", "range", "open", "filtered"],
+)
+def test_objectives_are_linked_with_the_selection_shown(selection: dict[str, Any], query: str) -> None:
+    shown = replace(week(), selection=replace(week().selection, **selection))
+    for content in (render_home(replace(home(), latest=shown)), render_breach(shown, "code.ttft")):
+        addresses = re.findall(r'href="/objectives/[^"?]+(.*?)"', content.decode())
+        assert set(addresses) == {f"?{query}"}
 
 
 def test_exemplars_lead_to_their_requests() -> None:
