@@ -102,15 +102,18 @@ def _title(view: RequestView, stages: dict[str, float], text: Text) -> str:
     """The stage that took most time, or how it failed."""
     name = view.id if len(view.id) <= 16 else f"{view.id[:12]}…"
     if view.status_class != "ok":
-        return text.say(
-            "Request {id}: {status}", id=name, status=" ".join(filter(None, (view.status_class, view.error_type)))
-        )
+        return text.say("Request {id}: {status}", id=name, status=_failure(view.status_class, view.error_type))
     if stages:
         stage = max(stages, key=lambda found: stages[found])
         return text.say(
             "Request {id}: {seconds} in {stage}", id=name, seconds=words.seconds(stages[stage]), stage=text.say(stage)
         )
     return text.say("Request {id}", id=name)
+
+
+def _failure(status: str, error: str | None) -> str:
+    """timeout deadline; an error that holds the word of its status says both."""
+    return error if error is not None and status in error.split("_") else " ".join(filter(None, (status, error)))
 
 
 def _under_title(view: RequestView, text: Text) -> str:
@@ -318,7 +321,7 @@ def _judged(judged: list[JudgedBy], text: Text) -> Panel:
         Column(text.say("Value"), number=True),
         Column(text.say("Limit"), number=True),
     )
-    return Panel(text.say("Objectives"), (Table(text.say("Objectives"), columns, rows),))
+    return Panel(text.say("Objectives"), (Table(text.say("Objectives"), columns, rows, cards=True),))
 
 
 def _facts(view: RequestView, text: Text) -> Panel:
@@ -331,12 +334,16 @@ def _facts(view: RequestView, text: Text) -> Panel:
         (text.say("Upload"), view.upload),
     ]
     rows = tuple(row(label, text_cell(value if value is not None else words.UNKNOWN)) for label, value in facts)
-    table = Table(text.say("What is known of it"), (Column(text.say("Field")), Column(text.say("Value"))), rows)
+    table = Table(
+        text.say("What is known of it"), (Column(text.say("Field")), Column(text.say("Value"))), rows, cards=True
+    )
     return Panel(text.say("What is known of it"), (table,))
 
 
 def _attributes(attributes: dict[str, str], text: Text) -> Panel:
     rows = tuple(row(text_cell(name, style="code"), text_cell(value)) for name, value in sorted(attributes.items()))
     note: Rich = (Piece(text.say("Prompts, answers and credentials are never stored."), "hint"),)
-    table = Table(text.say("Further attributes"), (Column(text.say("Attribute")), Column(text.say("Value"))), rows)
+    table = Table(
+        text.say("Further attributes"), (Column(text.say("Attribute")), Column(text.say("Value"))), rows, cards=True
+    )
     return Panel(text.say("Further attributes"), (table, Message(note)))

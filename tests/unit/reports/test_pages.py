@@ -75,6 +75,17 @@ def test_request_that_failed_says_how() -> None:
     assert "No span of this request is stored" in words
 
 
+def test_an_error_that_names_its_status_is_said_once() -> None:
+    failed = replace(request(), status_class="cancelled", error_type="client_cancelled")
+    assert "Request 094923dbaf73…: client_cancelled" in text_of(render_request(failed))
+
+
+def test_tables_of_a_request_are_cards_where_there_is_no_room() -> None:
+    content = render_request(request())
+    assert b'data-label="Limit"' in content
+    assert b'role="rowheader">Trace</th>' in content
+
+
 def test_breach_tells_since_when_where_and_what_to_do() -> None:
     words = text_of(render_breach(week(), "code.ttft"))
     for sentence in (
