@@ -21,12 +21,17 @@ _PREFIXES = (
     r"(?:(?:sk|pk|rk)[-_]|gh[opsur]_|github_pat_|glpat-|xox[a-z]?-|hf_|gsk_|npm_|pypi-|nvapi-|dop_v1_|ya29\.)[\w.-]{6,}"
     r"|AIza[\w-]{8,}|(?:AKIA|ASIA)[0-9A-Z]{8,}|eyJ[\w-]{8,}(?:\.[\w-]+)*"
 )
+_WITHIN_NAMES = (  # the same after an underscore, where words of a name stand too: no plain "user_pk_region"
+    r"(?:sk|pk|rk)(?:-|_(?:live|test|proj)_)[\w.-]{6,}|(?:gh[opsur]_|hf_|gsk_|npm_)[A-Za-z0-9]{16,}"
+    r"|(?:github_pat_|glpat-|xox[a-z]-|pypi-|nvapi-|dop_v1_|ya29\.)[\w.-]{6,}"
+    r"|AIza[\w-]{8,}|(?:AKIA|ASIA)[0-9A-Z]{8,}|eyJ[\w-]{8,}(?:\.[\w-]+)*"
+)
 _NUMBERS = (  # telephone, account, card and insurance numbers; a plain number is a figure
     r"(?<![\w:])\+\d[\d ()/-]{5,}\d|(?<![\w.])0[1-9]\d{7,}(?![\w.])|\b[A-Z]{2}\d{2}[A-Z0-9]{11,30}\b"
     r"|(?<![\w.-])(?:\(?\d{3}\)?[-.]\d{3}[-.]\d{4}|\d{3}-\d{2}-\d{4}|\d{4}(?:-\d{4}){3})(?![\w.-])"
 )
 _CREDENTIAL = re.compile(
-    rf"\b(?:{_PREFIXES})|\bBearer\s+[^\s\"]{{4,}}"
+    rf"\b(?:{_PREFIXES})|(?<=_)(?:{_WITHIN_NAMES})|(?<=//)[^/?#\s\"<>]+(?=@)|\bBearer\s+[^\s\"]{{4,}}"
     r"|(?<=key=)[^&\s\"]+|(?<=token=)[^&\s\"]+|(?<=secret=)[^&\s\"]+|(?<=password=)[^&\s\"]+"
     rf"|[^@\s\"<>,;]+@[^@\s\"<>,;]+\.[A-Za-z]{{2,}}|\b(?:\d{{1,3}}\.){{3}}\d{{1,3}}\b|{_NUMBERS}"
 )

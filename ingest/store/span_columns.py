@@ -23,7 +23,7 @@ from ingest.bounds import MAX_COST_USD, MAX_COUNT, MAX_FIGURE, MAX_TOKENS, NO_TI
 from ingest.formats.attributes import ABSENT, MAPPED_FIELDS, PICKS
 from ingest.formats.content import KNOWN, is_content
 from ingest.formats.stages import KIND_PICKS, PRESENCE_PICKS, classify
-from ingest.formats.visible import marked_sql
+from ingest.formats.visible import marked_sql, shown_name
 from ingest.mapping import Mapping
 from ingest.schema import SPAN_FIELDS, SQL_TYPES, Kind
 from ingest.store.retention import REASON
@@ -126,12 +126,13 @@ class Learned:
         return frozenset(name for names in self.picks().values() for name in names)
 
     def not_understood(self, spans_by_shape: dict[int, int]) -> dict[str, int]:
-        """Names that no column holds and nobody knows -> number of spans that carry them."""
+        """Names that no column holds and nobody knows, as they may be shown -> number of spans that carry them."""
         mapped, counts = self.mapped_names, dict[str, int]()
+        names = {name for key in spans_by_shape for name in self.shapes.get(key, ()) if name is not None}
+        told = {name: shown_name(name) for name in names if name not in mapped and not is_known(name)}
         for key, n in spans_by_shape.items():
-            for name in set(self.shapes.get(key, ())):
-                if name is not None and name not in mapped and not is_known(name):
-                    counts[name] = counts.get(name, 0) + n
+            for name in {told[name] for name in self.shapes.get(key, ()) if name in told}:
+                counts[name] = counts.get(name, 0) + n
         return counts
 
 

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from ingest.formats.catalog import FORMATS
 from ingest.formats.contract import RowReader
@@ -63,6 +64,45 @@ def test_unknown_columns_are_listed_and_kept_but_for_content(name: str, content:
     assert receipt.not_understood == {"shard": 3}
     assert [json.loads(told) for told in requests["attributes"]] == [{"shard": "s-1"}] * 3
     assert any(note == "not kept, for it may be content or credentials: prompt" for note in receipt.notes)
+
+
+SECRETS = (
+    *("AKIAIOSFODNN7EXAMPLE", "Bearer eyJhbGciOiJIUzI1NiJ9.e30.SECRET", "ghp_abcdefghijklmnopqrstuvwxyz0123456789"),
+    *("mail.alice@example.com", "https://user:SECRETpw@host/x", "x" * 100_000),
+)
+MASKED = {f"text of {len(name)} characters": 1 for name in SECRETS} | {"x.shard": 1}
+START_NS = 1_772_445_600_000_000_000
+SECRET_SPANS = request([span("chat", attributes=TOLD | dict.fromkeys(SECRETS, "v"))])
+
+
+def test_secrets_in_the_names_of_attributes_reach_no_receipt(tmp_path: Path) -> None:
+    line = json.dumps(SECRET_SPANS).encode() + b"\n"
+    message = ExportTraceServiceRequest()
+    one = message.resource_spans.add().scope_spans.add().spans.add(trace_id=b"t" * 16, span_id=b"s" * 8, name="chat")
+    one.start_time_unix_nano, one.end_time_unix_nano = START_NS, START_NS + 10**9
+    for key, value in (TOLD | dict.fromkeys(SECRETS, "v")).items():
+        one.attributes.add(key=key).value.string_value = value
+    data = message.SerializeToString()
+    for name, content in {"t.jsonl": line, "t.binpb": data}.items():
+        assert load_bytes(tmp_path, content, name)[0].not_understood == MASKED
+    with client(tmp_path) as service:
+        service.post("/v1/traces", content=data, headers={"content-type": "application/x-protobuf"})
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            uploads = service.get("/api/v1/uploads").json()["uploads"]
+            if uploads and uploads[0]["read"] == 1:
+                break
+            time.sleep(0.05)
+    assert [upload["not_understood"] for upload in uploads] == [MASKED]
+
+
+def test_a_column_of_content_with_a_key_for_a_name_is_noted_by_its_shape(tmp_path: Path) -> None:
+    key = "api_key_sk-proj-ABCDEFGH12345678SECRET"
+    rows = "".join(json.dumps({**row, key: "v"}) + "\n" for row in ROWS).encode()
+    receipt, _ = load_bytes(tmp_path, rows, "a.jsonl")
+    (note,) = (note for note in receipt.notes if note.startswith("not kept, for it may be content or credentials"))
+    assert f"text of {len(key)} characters" in note
+    assert "SECRET" not in str(receipt)
 
 
 def test_live_spans_add_their_names_to_the_upload_of_the_hour(tmp_path: Path) -> None:

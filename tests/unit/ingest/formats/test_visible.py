@@ -112,3 +112,24 @@ def test_names_are_shown_and_values_in_the_place_of_names_are_not() -> None:
         "2026-03-02T10:00:00Z",
     ):
         assert not is_header(("model", value))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("https://user:SECRETpw@host/x", "postgres://SECRETpw@db:5432/x", "//user:SECRETpw@host"),
+        *("api_key_sk-proj-ABCDEFGH12345678SECRET", "api_key_sk_live_ABCDEFGH12345678", "key_AKIAIOSFODNN7EXAMPLE"),
+        *("auth_ghp_16C7e42F292c6912E7710c838347Ae178B4a", "token_eyJhbGciOiJIUzI1NiJ9.e30.SECRET"),
+    ],
+)
+def test_a_key_within_a_name_or_address_hides_the_name(name: str) -> None:
+    assert shown_name(name) == f"text of {len(name)} characters"
+    assert "SECRET" not in without_credentials(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["http.request.header.x-team", "user_pk_region", "cache_hf_model_name", "x_npm_version", "https://host:8080/x@2"],
+)
+def test_words_of_names_that_only_begin_like_a_key_are_shown(name: str) -> None:
+    assert shown_name(name) == name

@@ -43,6 +43,16 @@ def test_names_nobody_knows_are_counted_by_spans() -> None:
     assert learned(*names).not_understood({7: 12}) == {"custom": 12}
 
 
+def test_names_that_may_hold_secrets_are_counted_by_their_shape_once_a_span() -> None:
+    names = ("AKIAIOSFODNN7EXAMPLE", "AKIAIOSFODNN8EXAMPLE", "mail.alice@example.com", "x" * 100_000, "x.y")
+    assert learned(*names).not_understood({7: 12}) == {
+        "text of 20 characters": 12,
+        "text of 22 characters": 12,
+        "text of 100000 characters": 12,
+        "x.y": 12,
+    }
+
+
 def test_kinds_are_judged_once_each() -> None:
     known = Learned(Mapping(stages=(("mine.*", "rerank"),)))
     rest = [None] * (len(KIND_COLUMNS) - 3)
