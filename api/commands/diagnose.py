@@ -15,11 +15,13 @@ from analysis.result import AnalysisResult
 from api.commands.desk import open_desk, question_of
 from api.commands.options import Judging, with_options
 from api.commands.report import write
+from api.console import say
 from api.problems import EXIT_BREACHED
 from api.words import diagnosis_lines, follow_up_lines, head_lines, quiet_lines
 from ingest.errors import ConfigError
 
 BROKEN = ("breached", "endangered")
+JUDGED = frozenset({"breached", "endangered", "met"})
 
 
 @with_options(Judging)
@@ -31,7 +33,7 @@ def diagnose(
     ] = None,
     json: Annotated[str | None, typer.Option("--json", help="The result as JSON; - for standard output.")] = None,
     fail_on_breach: Annotated[
-        bool, typer.Option("--fail-on-breach", help="End with 3 if an objective is breached.")
+        bool, typer.Option("--fail-on-breach", help="End with 3 if an objective is breached, or none could be judged.")
     ] = False,
 ) -> None:
     """Find which objectives broke, since when, in which stage and segment, why, and what to do."""
@@ -42,9 +44,18 @@ def diagnose(
     stream = sys.stderr if json == "-" else sys.stdout
     stream.write("\n".join(diagnosis(result, objective)) + "\n")
     stream.flush()
-    if fail_on_breach and any(row.verdict == "breached" for row in result.objectives):
-        raise typer.Exit(EXIT_BREACHED)
+    if fail_on_breach:
+        hold_gate(result)
     opened.end()
+
+
+def hold_gate(result: AnalysisResult) -> None:
+    """Leave with the exit code of a breach where an objective is breached, or where none has a verdict."""
+    verdicts = {row.verdict for row in result.objectives}
+    if not verdicts & JUDGED:
+        say("no objective could be judged, so the gate is not passed: load the traces of this run, or take its range")
+    if "breached" in verdicts or not verdicts & JUDGED:
+        raise typer.Exit(EXIT_BREACHED)
 
 
 def only(result: AnalysisResult, objective: str | None) -> AnalysisResult:

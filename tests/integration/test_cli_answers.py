@@ -103,6 +103,21 @@ def test_diagnose_ends_with_3_where_an_objective_is_breached(ask: Ask, folder: P
     assert max(len(line) for line in ran.stdout.splitlines()) <= 80
 
 
+@pytest.mark.parametrize("more", [("--week", "2020-W10"), ("--objectives", "ttfa.yaml")])
+def test_a_gate_without_a_verdict_is_not_passed(ask: Ask, folder: Path, more: tuple[str, str]) -> None:
+    (folder / "ttfa.yaml").write_text("objectives:\n  - {id: a, metric: ttfa, threshold: 1s, target: 99%}\n")
+    gate, plain = ask("diagnose", "requests.jsonl", *more, "--fail-on-breach"), ask("diagnose", "requests.jsonl", *more)
+    assert (gate.returncode, plain.returncode) == (3, 0)
+    assert "no objective could be judged, so the gate is not passed" in gate.stderr
+    assert "the gate" not in plain.stderr + plain.stdout
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_gate_is_passed_where_objectives_are_met(ask: Ask) -> None:
+    ran = ask("diagnose", "requests.jsonl", "--objective", "default.ttft", "--fail-on-breach")
+    assert (ran.returncode, "the gate" in ran.stderr) == (0, False), ran.stderr
+
+
 def test_costs_add_up_in_every_form(ask: Ask, folder: Path) -> None:
     words = ("costs", "requests.jsonl", "--prices", "prices.yaml", "--by", "user,scenario")
     table, as_csv = ask(*words), ask(*words, "--format", "csv")
