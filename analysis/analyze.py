@@ -55,6 +55,7 @@ from analysis.rollups.verdicts import rolled_verdicts
 from analysis.rules.catalog import Catalog, built_in
 from ingest.schema import LONG, NS_PER_S, REPEATED, REQUESTS
 from ingest.selection import DERIVED_DIMENSIONS, Selection, to_iso
+from ingest.store import lists
 from ingest.store.database import Store
 
 MOST_COST_ROWS = 10_000  # of a table in the result: 3 MB of JSON; the command costs has them all
@@ -74,6 +75,7 @@ class Measured:
     span: Span
     selection: Selection
     dropped: str | None = None  # what the frame lacks, where days of the selection were dropped
+    elsewhere: str | None = None  # from when to when requests are held, where the selection has none
 
 
 def analyze(
@@ -256,7 +258,16 @@ def measured(
     stored = store.replica_hours(selection)
     hours = fleet_hours(stored, selection, fleet, frame)
     span = span_of(frame, selection.start_ns, selection.end_ns)
-    return Measured(frame, stored, hours, ledger, span, selection, _dropped(rolled_days(store, selection)))
+    elsewhere = _elsewhere(store) if frame.is_empty() else None
+    return Measured(frame, stored, hours, ledger, span, selection, _dropped(rolled_days(store, selection)), elsewhere)
+
+
+def _elsewhere(store: Store) -> str | None:
+    """From when to when the requests are that are held, days whose rows were dropped included; None without any."""
+    held = lists.held_span(store)
+    if held is not None:
+        return f"The requests that were loaded are from {to_iso(held[0])} to {to_iso(held[1])}."
+    return "The requests that were loaded have no wall clock." if lists.counts(store)["requests"] else None
 
 
 def _dropped(days: Sequence[Day]) -> str | None:
@@ -348,9 +359,12 @@ def notes_of(side: Measured) -> list[str]:
     if side.dropped is not None:
         notes.append(side.dropped)
     if side.frame.is_empty():
-        notes.append(
-            "No request lies in this selection." if side.dropped is None else "No row of this selection stands."
-        )
+        nothing = "No request lies in this selection."
+        if side.dropped is not None:
+            nothing = (
+                "No row of this selection stands: its counts, attainment and costs remain as far as roll-ups keep them."
+            )
+        notes.append(nothing if side.dropped or not side.elsewhere else f"{nothing} {side.elsewhere}")
     elif side.span.seconds is None:
         notes.append("No request has a clock, so there are no rates, windows or series.")
     elif side.selection.start_ns is None or side.selection.end_ns is None:

@@ -67,5 +67,7 @@ def subject_of(result: AnalysisResult) -> str:
     """What a mail says of a result in its subject, after the title."""
     if not has_requests(result):
         return "no requests"
+    if not result.summary.requests:
+        return "rows dropped by retention"
     breached = sum(row.verdict == "breached" for row in result.objectives)
     return f"{breached} of {len(result.objectives)} objectives breached"

@@ -1,6 +1,6 @@
 """Which stored report is the latest that tells of requests.
 
-Input: the store, a result. Output: an id; whether there are requests; a sentence where there are none.
+Input: the store, a result. Output: an id; whether there are requests.
 A report of a week without requests is kept and told like any other, but hides none that says more.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import msgspec
 
 from analysis.result import AnalysisResult
-from ingest.selection import Selection, to_iso
 from ingest.store import lists
 from ingest.store.database import Store
 
@@ -30,14 +29,6 @@ class _Told(msgspec.Struct):
 def has_requests(result: AnalysisResult | _Told) -> bool:
     """Whether a result tells of requests, by their rows or by roll-ups of them."""
     return bool(result.summary.requests or (result.rolled is not None and result.rolled.requests))
-
-
-def nothing_selected(store: Store) -> str:
-    """That a selection has no requests, and from when to when the store has some."""
-    held = lists.span(store, Selection())
-    if held is None:
-        return "the selection has no requests; the store has none with a wall clock"
-    return f"the selection has no requests; those of the store are from {to_iso(held[0])} to {to_iso(held[1])}"
 
 
 def latest_report(store: Store) -> str | None:

@@ -37,7 +37,7 @@ from analysis.rules.own import own_catalog, read_catalog
 from api.clock import stamp
 from api.finance import source_hash
 from api.keeper import Keeper
-from api.latest import has_requests, latest_report, nothing_selected
+from api.latest import latest_report
 from api.question import Books, Question, check_dimensions, check_text
 from ingest.bills import Bill
 from ingest.errors import ConfigError, NotFound, StateError
@@ -284,7 +284,7 @@ class Service:
         return breakdown(self.side(question), part, by, objectives, metrics=metrics, percentiles=percentiles)
 
     def make_report(self, question: Question) -> dict[str, Any]:
-        """A new report in the store, as a row of the list; `note` says so where its selection has no requests."""
+        """A new report in the store, as a row of the list; `note` says why where no row of its selection stands."""
         result = self.analyze(question)
         selection = json.dumps(asdict(result.selection), sort_keys=True)
         revision = 1 + max(lists.reports_of(self.store, selection)["revision"].to_list(), default=0)
@@ -297,7 +297,7 @@ class Service:
             "revision": revision,
         }
         self.store.put_report(row | {"result": render(result, "json").decode()})
-        return row | {"note": None if has_requests(result) else nothing_selected(self.store)}
+        return row | {"note": None if result.summary.requests else " ".join(result.notes)}
 
     def report(self, report_id: str) -> AnalysisResult:
         """A stored report; "latest" is the newest that tells of requests.

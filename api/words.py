@@ -112,11 +112,12 @@ def head_lines(result: AnalysisResult) -> list[str]:
 
 def _nothing_lines(result: AnalysisResult) -> list[str]:
     """The head of a result without requests: no figure, and no grade."""
-    nothing = "nothing was read" if not result.data_quality.read else "none of what was read lies in this selection"
-    if result.data_quality.read and result.data_quality.read == result.data_quality.rejected:
-        nothing = "every row was rejected"
-    said = f"no requests: {nothing}"
-    return [line for told in (result.selection.title, said, *result.notes) for line in _wrapped(told, "")]
+    quality, rolled = result.data_quality, result.rolled
+    said = ["no requests: every row was rejected"] if quality.read and quality.read == quality.rejected else []
+    if rolled is not None and rolled.requests:
+        cost = f", {text.dollars(rolled.cost_usd)}" if rolled.cost_usd is not None else ""
+        said = [f"{text.count(rolled.requests)} requests{cost}; their rows were dropped by retention"]
+    return [line for told in (result.selection.title, *said, *result.notes) for line in _wrapped(told, "")]
 
 
 def verdict_lines(result: AnalysisResult) -> list[str]:

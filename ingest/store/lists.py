@@ -143,6 +143,18 @@ def span(store: Store, selection: Selection) -> tuple[int, int] | None:
     return (int(row[0]), int(row[1])) if row and row[0] is not None else None
 
 
+def held_span(store: Store) -> tuple[int, int] | None:
+    """Earliest and latest arrival of all that is held, days whose rows were dropped included; None without a clock."""
+    sql = (
+        "SELECT min(first), max(last) FROM ("
+        "SELECT min(started_ns) AS first, max(started_ns) AS last FROM requests UNION ALL "
+        "SELECT min(coalesce(first_ns, start_ns)), max(coalesce(last_ns, end_ns)) FROM rolled_days WHERE n_requests > 0)"
+    )
+    with store.cursor() as cursor:
+        row = cursor.execute(sql).fetchone()
+    return (int(row[0]), int(row[1])) if row and row[0] is not None else None
+
+
 def promoted_dimensions(store: Store) -> list[str]:
     """Names of the dimensions that mapping files promoted, in alphabetical order."""
     sql = (

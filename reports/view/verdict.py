@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from analysis.result import AnalysisResult, Finding, ObjectiveResult, WindowVerdict
+from analysis.result import AnalysisResult, Finding, ObjectiveResult, RolledFigures, WindowVerdict
 from reports import text as words
 from reports.text import Text
 from reports.view.blocks import Head, Heads, Piece, Rich, VerdictLine, plain
@@ -37,7 +37,11 @@ def title(result: AnalysisResult, text: Text) -> str:
         verdict: [o for o in result.objectives if o.verdict == verdict] for verdict in ("breached", "endangered", "met")
     }
     if result.summary.requests == 0:
-        return text.say("{period}: no requests", period=period)
+        rolled = result.rolled
+        if rolled is None or rolled.requests == 0:
+            return text.say("{period}: no requests", period=period)
+        n = words.count(_n_rolled(rolled))
+        return text.say("{period}: {n} requests, rows dropped by retention", period=period, n=n)
     if breached := by_verdict["breached"]:
         finding = text.many(len(breached), "one objective breached", "{n} objectives breached")
         day = _common_day(breached, result, text)
@@ -59,6 +63,11 @@ def title(result: AnalysisResult, text: Text) -> str:
     return text.say("{period}: {finding}", period=period, finding=finding)
 
 
+def _n_rolled(rolled: RolledFigures) -> int:
+    """Requests of a selection without rows; where its filter was not kept, all requests of its days."""
+    return rolled.requests_dropped if rolled.requests is None else rolled.requests
+
+
 def _share_read(result: AnalysisResult) -> float | None:
     """Share of all traffic that was read, whatever the rates of single requests."""
     summary = result.summary
@@ -68,7 +77,9 @@ def _share_read(result: AnalysisResult) -> float | None:
 def under_title(result: AnalysisResult, text: Text) -> str:
     """Days, zone, requests, sample, tenants and users, filter."""
     selection, summary = result.selection, result.summary
-    requests = text.say("{n} requests", n=text.short_count(summary.requests_estimated or summary.requests))
+    standing = summary.requests_estimated or summary.requests
+    kept = _n_rolled(result.rolled) if result.rolled is not None and not standing else 0
+    requests = text.say("{n} requests", n=text.short_count(standing or kept))
     sampling = result.data_quality.sampling_rate
     if sampling is not None and sampling < 1:
         requests = text.say(
@@ -91,9 +102,23 @@ def under_title(result: AnalysisResult, text: Text) -> str:
     return " · ".join(parts)
 
 
+def _gone(rolled: RolledFigures, text: Text) -> str:
+    """What is left of a selection whose rows were dropped; loading its traces again would be refused."""
+    if rolled.requests == 0:
+        return text.say(
+            "No request lies in this selection, and rows of its days were dropped by retention: take another range or filter."
+        )
+    return text.say(
+        "The rows of these days were dropped by retention: {n} requests are told by roll-ups. Counts, attainment and costs remain; findings need rows.",
+        n=words.count(_n_rolled(rolled)),
+    )
+
+
 def lead(result: AnalysisResult, text: Text) -> Rich:
     """The first finding in one sentence, or that nothing broke."""
     if result.summary.requests == 0:
+        if result.rolled is not None:
+            return plain(_gone(result.rolled, text))
         return plain(
             text.say("No request lies in this selection: load traces of these days, or take another range or filter.")
         )

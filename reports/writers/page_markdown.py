@@ -14,11 +14,12 @@ from reports import text as words
 from reports.text import Text
 from reports.told import spoken
 from reports.view import actions, verdict
-from reports.view.blocks import Rich
+from reports.view.blocks import Message, Panel, Rich
 from reports.view.distributions import streaming_word
 from reports.view.follow_up import check_words, heading
 from reports.view.labels import badge, has_price, objective_label, text_for
 from reports.view.objectives import attained_words, ordered
+from reports.view.rolled import rolled_blocks
 
 SIGNS = {"breached": "✕", "endangered": "▲", "met": "✓", "too_few": "◌", "unknown": "?"}
 SPECIAL = re.compile(r"([\\`*_\[\]<>#|~!])")
@@ -39,6 +40,7 @@ def page_markdown(result: AnalysisResult, lang: str = "en") -> bytes:
     ]
     lines += [
         "",
+        *_dropped(result, text),
         *_heads(result, text),
         "",
         *_actions(result, text),
@@ -53,6 +55,13 @@ def page_markdown(result: AnalysisResult, lang: str = "en") -> bytes:
         "",
     ]
     return ("\n".join(lines).rstrip() + "\n").encode("utf-8")
+
+
+def _dropped(result: AnalysisResult, text: Text) -> list[str]:
+    """What is told of days whose rows were dropped, each sentence a paragraph."""
+    panels = [block for block in rolled_blocks(result, text) if isinstance(block, Panel)]
+    said = [block for panel in panels for block in panel.blocks if isinstance(block, Message)]
+    return [line for block in said for line in (_sentence(block.sentences), "")]
 
 
 def _safe(text: str) -> str:

@@ -38,6 +38,8 @@ LISTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (  # table, path in the re
     ("costs.days", "costs.days", ("day", "by")),
     ("costs.unpriced", "costs.unpriced", ("provider", "model")),
     ("costs.budgets", "costs.budgets", ("month", "of")),
+    ("rolled.latency", "rolled.latency", ("metric", "streaming")),
+    ("rolled.objectives", "rolled.objectives", ("id",)),
     ("comparison", "comparison.changes", ("metric", "statistic")),
     ("data_quality.coverage", "data_quality.coverage", ("field",)),
     ("data_quality.checks", "data_quality.checks", ("id",)),
@@ -72,6 +74,9 @@ def _lines(tree: dict[str, Any]) -> Iterator[Line]:
     for dimension, rows in sorted(tree["costs"]["cubes"].items()):
         yield from _listed(f"costs.{dimension}", rows, ("by",))
     yield from _fields("costs", "", tree["costs"])
+    if tree["rolled"] is not None:
+        yield from _fields("rolled", "", tree["rolled"])
+    yield from (("notes", str(number), "says", note) for number, note in enumerate(tree["notes"], 1))
     yield from _rates(tree["availability"])
     for finding in tree["findings"]:
         key = f"{finding['objective']} / {finding['rank']}"

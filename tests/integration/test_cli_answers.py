@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import shlex
 import subprocess
 import textwrap
@@ -101,6 +102,17 @@ def test_diagnose_ends_with_3_where_an_objective_is_breached(ask: Ask, folder: P
     assert (ran.returncode, plain.returncode, verdicts) == (3, 0, {"chat.ttft": "breached"})
     assert "chat.ttft: BREACHED" in ran.stdout
     assert max(len(line) for line in ran.stdout.splitlines()) <= 80
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("command", ["report", "diagnose"])
+def test_traces_of_another_week_are_told_with_their_range(ask: Ask, command: str) -> None:
+    ran = ask(command, "requests.jsonl", "--week", "2020-W10")
+    said = " ".join(ran.stdout.split())
+    assert "nothing was read" not in said
+    assert re.search(
+        r"No request lies in this selection\. The requests that were loaded are from 2026-\S+ to 2026-\S+Z\.", said
+    )
 
 
 @pytest.mark.parametrize("more", [("--week", "2020-W10"), ("--objectives", "ttfa.yaml")])

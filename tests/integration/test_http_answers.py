@@ -269,7 +269,7 @@ def test_a_report_of_nothing_says_where_the_requests_are_and_is_not_the_latest(s
     home = service.get("/").text
     assert (empty.status_code, first["note"]) == (201, None)
     assert re.fullmatch(
-        r"the selection has no requests; those of the store are from 2026-03-0\dT[\d:.]+Z to 2026-03-0\dT[\d:.]+Z",
+        r"No request lies in this selection\. The requests that were loaded are from 2026-03-0\dT[\d:.]+Z to 2026-03-0\dT[\d:.]+Z\.",
         empty.json()["note"],
     )
     assert service.get("/reports/latest.json").json()["summary"]["requests"] == 60

@@ -17,6 +17,7 @@ from polars.testing import assert_frame_equal
 from api.copies import back_up, restore
 from api.doctor import examine
 from ingest.store.database import Store
+from reports.render import render
 from tests.support.server import WAIT_S, client, put, settings, tailwise
 
 TODAY = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -132,6 +133,32 @@ def test_the_pages_say_what_was_dropped(tmp_path: Path) -> None:
     assert (summary["summary"]["requests"], summary["rolled"]["requests"]) == (40, 100)
     assert "60 requests are told by their roll-ups alone" in groups["note"]
     assert all("60 requests are told by their roll-ups alone" in notes[0] for notes in (*judged, *one))
+
+
+def test_a_range_whose_rows_are_all_gone_is_told_as_rolled_up_in_every_form(tmp_path: Path) -> None:
+    asked = {"from": (TODAY - timedelta(days=10)).isoformat(), "to": (TODAY - timedelta(days=7)).isoformat()}
+    with client(tmp_path) as service:
+        put(service, "old.jsonl", OLD)
+    with client(tmp_path, retention="7d") as service:
+        dropped(service)
+        made = service.post("/api/v1/reports", json=asked).json()
+        forms = {kind: service.get(f"/reports/latest.{kind}").text for kind in ("md", "csv", "html")}
+        breaches = service.get("/api/v1/breaches", params=asked).json()["notes"]
+        other = service.post("/api/v1/reports", json={"week": "2020-W10"}).json()["note"]
+        stored = service.app.state.house.service.report("latest")  # type: ignore[attr-defined]
+    assert "dropped by retention: 60 requests are told by their roll-ups alone" in made["note"]
+    assert "its counts, attainment and costs remain as far as roll-ups keep them" in made["note"]
+    assert made["note"] == " ".join(breaches)
+    lines = forms["md"].splitlines()
+    assert lines[0].endswith(": 60 requests, rows dropped by retention")
+    assert "60 requests in all, costs " in forms["md"].replace("\u00a0", " ")
+    assert "rolled,,requests,60" in forms["csv"]
+    assert "notes,1,says," in forms["csv"]
+    assert "60 requests, rows dropped by retention" in forms["html"]
+    assert not [kind for kind, said in forms.items() if "load traces of" in said or "no requests" in lines[0]]
+    assert "按保留期限删除" in render(stored, "md", lang="zh").decode().splitlines()[0]
+    day = f"{TODAY - timedelta(days=9):%Y-%m-%d}"
+    assert f"No request lies in this selection. The requests that were loaded are from {day}T00:00:00" in other
 
 
 def test_a_week_whose_rows_are_partly_gone_is_not_compared_with(tmp_path: Path) -> None:

@@ -148,7 +148,9 @@ def test_a_week_without_requests_is_told_as_such(tmp_path: Path) -> None:
         job = house.jobs.put(KIND, "schedule weekly", {"schedule": "weekly", "due": "2026-04-20T05:00:00+00:00"})
         assert house.jobs.wait(job, 60)
         empty = house.service.report("2026-W16-r1")
-    assert job.message.startswith("made 2026-W16-r1; the selection has no requests; those of the store are from 2026-")
+    assert job.message.startswith(
+        "made 2026-W16-r1; No request lies in this selection. The requests that were loaded are from 2026-"
+    )
     assert subject_of(empty) == "no requests"
 
 

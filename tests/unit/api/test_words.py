@@ -109,7 +109,8 @@ def test_a_broken_objective_without_a_cause_says_so() -> None:
 
 
 def test_an_empty_selection_has_a_head_too() -> None:
-    assert plain(head_lines(empty())) == "no requests\nno requests: nothing was read"
+    told = "No request lies in this selection."
+    assert plain(head_lines(replace(empty(), notes=[told]))) == f"no requests\n{told}"
 
 
 def test_rows_that_were_all_rejected_are_no_requests_and_have_no_grade() -> None:
