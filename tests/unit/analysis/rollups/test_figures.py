@@ -180,7 +180,10 @@ def test_a_dropped_week_still_answers_and_says_what_it_lacks() -> None:
     assert result.summary.requests == 0
     assert result.rolled is not None
     assert (result.rolled.requests, result.findings) == (600, [])
-    assert "No row of this selection stands." in result.notes
+    assert (
+        "No row of this selection stands: its counts, attainment and costs remain as far as roll-ups keep them."
+        in result.notes
+    )
     assert cut.rolled is not None
     assert cut.rolled.notes[0].startswith("2026-03-02T00:00:00Z to 2026-03-02T23:00:00Z was rolled up in one")
     assert cut.rolled.cost_usd is None
