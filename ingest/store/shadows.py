@@ -78,16 +78,13 @@ def put_back(cursor: DuckDBPyConnection) -> None:
     )
     if not cursor.execute(f"SELECT 1 {owned} LIMIT 1").fetchall():
         return
-    values = ", ".join(_from_text(name) for name in _KINDS)
     cursor.execute(
         f"CREATE OR REPLACE TEMP TABLE brought_back AS SELECT repeats.upload_id, {KEY} AS told_key, "
         f"substr(row_key, length({KEY}) + 2) AS told, repeats.rowid AS place {owned}"
     ).fetchall()
     for table in ("requests", "calls"):
         cursor.execute(f"DELETE FROM {table} WHERE request_key IN (SELECT told_key FROM brought_back)").fetchall()
-    cursor.execute(f"INSERT INTO requests BY NAME SELECT {values} FROM brought_back").fetchall()
-    cursor.execute("DELETE FROM repeats WHERE rowid IN (SELECT place FROM brought_back)").fetchall()
-    cursor.execute("DROP TABLE brought_back").fetchall()
+    _stand_again(cursor)
 
 
 def keep_standing(cursor: DuckDBPyConnection) -> None:
@@ -104,13 +101,18 @@ def bring_back(cursor: DuckDBPyConnection) -> None:
     kept = f"FROM repeats WHERE told = '{ROWS}' AND {KEY} IN (SELECT trace_id FROM as_pending)"
     if not cursor.execute(f"SELECT 1 {kept} LIMIT 1").fetchall():
         return
-    values = ", ".join(_from_text(name) for name in _KINDS)
     cursor.execute(
         f"CREATE OR REPLACE TEMP TABLE brought_back AS SELECT upload_id, told_key, told, place FROM (SELECT upload_id, "
         f"{KEY} AS told_key, substr(row_key, length({KEY}) + 2) AS told, rowid AS place {kept}) LEFT JOIN uploads USING "
         "(upload_id) WHERE told_key NOT IN (SELECT request_key FROM requests) "
         "QUALIFY row_number() OVER (PARTITION BY told_key ORDER BY received_ns NULLS LAST, upload_id, place) = 1"
     ).fetchall()
+    _stand_again(cursor)
+
+
+def _stand_again(cursor: DuckDBPyConnection) -> None:
+    """Kept rows of the temporary table brought_back are requests again, and kept no more."""
+    values = ", ".join(_from_text(name) for name in _KINDS)
     cursor.execute(f"INSERT INTO requests BY NAME SELECT {values} FROM brought_back").fetchall()
     cursor.execute("DELETE FROM repeats WHERE rowid IN (SELECT place FROM brought_back)").fetchall()
     cursor.execute("DROP TABLE brought_back").fetchall()
