@@ -644,12 +644,14 @@ class Recommendation:
 class Contraindication:
     id: str
     why: str
+    title: str = ""  # what the recommendation is called; empty in results of earlier versions
 
 
 @dataclass(frozen=True)
 class Untested:
     id: str
     missing: list[str]
+    title: str = ""  # of the rule; empty in results of earlier versions
 
 
 @dataclass(frozen=True)

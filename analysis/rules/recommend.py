@@ -49,10 +49,15 @@ def advise(facts: Facts, absent: frozenset[str], catalog: Catalog) -> Advice:
         for identity in found.rule.recommends:
             if identity not in against:
                 named.setdefault(identity, Advised(identity, found.rule, _warning(identity, found, facts, catalog)))
-    untested = [Untested(found.rule.id, list(found.missing)) for found in judged if found.state == "untested"]
+    untested = [
+        Untested(found.rule.id, list(found.missing), found.rule.title) for found in judged if found.state == "untested"
+    ]
     return Advice(
         tuple(named.values()),
-        tuple(Contraindication(identity, against[identity]) for identity in sorted(against)),
+        tuple(
+            Contraindication(identity, against[identity], catalog.advice[identity].title)
+            for identity in sorted(against)
+        ),
         tuple(untested),
     )
 

@@ -154,19 +154,24 @@ def action_facts(
 
 def rejected(findings: list[Finding], text: Text) -> Panel | None:
     """Remedies that were tested and do not fit, each with its reason."""
-    reasons = {item.id: item.why for finding in reversed(findings) for item in finding.contraindicated}
-    facts = tuple(Fact(name, (plain(why),), code=True) for name, why in sorted(reasons.items()))
+    reasons = {item.id: item for finding in reversed(findings) for item in finding.contraindicated}
+    facts = tuple(_titled(name, item.title, plain(item.why)) for name, item in sorted(reasons.items()))
     return Panel(text.say("Tested and rejected"), (Facts(facts),)) if facts else None
 
 
 def untested(findings: list[Finding], text: Text) -> Panel | None:
     """Remedies that the data cannot judge, each with what to log."""
-    missing = {item.id: item.missing for finding in reversed(findings) for item in finding.untested}
+    rules = {item.id: item for finding in reversed(findings) for item in finding.untested}
     facts = tuple(
-        Fact(name, ((Piece(text.say("log") + " "), *_codes(fields)),), code=True)
-        for name, fields in sorted(missing.items())
+        _titled(name, item.title, (Piece(text.say("log") + " "), *_codes(item.missing)))
+        for name, item in sorted(rules.items())
     )
     return Panel(text.say("Could not test"), (Facts(facts),)) if facts else None
+
+
+def _titled(identity: str, title: str, says: Rich) -> Fact:
+    """Under what it is called, its id behind the words; under its id where no title is known."""
+    return Fact(title, ((*says, Piece(f" ({identity})", "hint")),)) if title else Fact(identity, (says,), code=True)
 
 
 def confidence(level: str, text: Text) -> str:

@@ -18,6 +18,8 @@ from reports.view.blocks import (
     Chart,
     Code,
     Column,
+    Fact,
+    Facts,
     Figure,
     Fold,
     Head,
@@ -104,7 +106,7 @@ def breach_of(result: AnalysisResult, objective_id: str, text: Text) -> BreachPa
         for block in (
             actions.rejected(findings, text),
             actions.untested(findings, text),
-            _ask_again(objective, result),
+            _ask_again(objective, result, text),
         )
         if block is not None
     ]
@@ -219,7 +221,7 @@ def _broken(findings: list[Finding], result: AnalysisResult, text: Text) -> Bloc
     if not rows:
         return None
     columns = (
-        Column(text.say("Objective")), Column(text.say("Verdict")), Column(text.say("Attainment"), number=True), Column(text.say("Valid"), number=True), Column(text.say("Budget spent")),
+        Column(text.say("Objective")), Column(text.say("Verdict")), Column(text.say("Measured"), number=True), Column(text.say("Valid"), number=True), Column(text.say("Budget spent")),
         Column(text.say("Fastest burn"), number=True), Column(text.say("Explained"), number=True), Column(text.say("On a normal day too"), number=True),
     )  # fmt: skip
     return Panel(text.say("What broke"), (Table(text.say("What broke"), columns, tuple(rows), cards=True),))
@@ -310,7 +312,7 @@ def _windows(objective: ObjectiveResult, text: Text) -> Block | None:
 
 def _window_table(name: str, windows: list[WindowVerdict], objective: ObjectiveResult, text: Text) -> Table:
     columns = (
-        Column(text.say("Window")), Column(text.say("Verdict")), Column(text.say("Attainment"), number=True), Column(text.say("Valid"), number=True), Column(text.say("Bad"), number=True), Column(text.say("Sure")),
+        Column(text.say("Window")), Column(text.say("Verdict")), Column(text.say("Measured"), number=True), Column(text.say("Valid"), number=True), Column(text.say("Bad"), number=True), Column(text.say("Sure")),
     )  # fmt: skip
     return Table(name, columns, tuple(_window_row(window, objective, text) for window in windows))
 
@@ -386,20 +388,16 @@ def _evidence(findings: list[Finding], text: Text) -> Block | None:
         Column(text.say("Normal"), number=True),
         Column("n", number=True),
     )
-    blocks: list[Block] = [Table(text.say("Evidence"), columns, rows)]
-    for dimension, values in findings[0].moves_together.items():
-        blocks.append(
-            Message(
-                plain(
-                    text.say("Moves together with {dimension} {values}.", dimension=dimension, values=", ".join(values))
-                )
-            )
-        )
+    together = [f"{dimension} {', '.join(values)}" for dimension, values in findings[0].moves_together.items()]
+    facts = []
     if findings[0].segment:
-        blocks.append(Message(plain(text.say("Concentrated in {where}.", where=segment_full(findings[0].segment)))))
-    return Panel(text.say("Evidence"), tuple(blocks))
+        facts.append(Fact(text.say("Concentrated in"), (plain(segment_full(findings[0].segment)),)))
+    if together:
+        facts.append(Fact(text.say("Moves together with"), tuple(plain(line) for line in together)))
+    table = Table(text.say("Evidence"), columns, rows)
+    return Panel(text.say("Evidence"), (table, Facts(tuple(facts))) if facts else (table,))
 
 
-def _ask_again(objective: ObjectiveResult, result: AnalysisResult) -> Panel:
+def _ask_again(objective: ObjectiveResult, result: AnalysisResult, text: Text) -> Panel:
     path = f"/api/v1{address('objectives', objective.id)}/diagnosis"
-    return Panel("", (Code(f"GET {path}?{selection_query(result.selection)}"),))
+    return Panel(text.say("The same over HTTP"), (Code(f"GET {path}?{selection_query(result.selection)}"),))

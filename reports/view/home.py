@@ -191,7 +191,7 @@ def _objectives(latest: AnalysisResult, text: Text) -> Table:
             )
         )
     columns = (
-        Column(text.say("Objective")), Column(text.say("Verdict")), Column(text.say("Attainment"), number=True), Column(text.say("Budget spent")),
+        Column(text.say("Objective")), Column(text.say("Verdict")), Column(text.say("Measured"), number=True), Column(text.say("Budget spent")),
         Column(text.say("Fastest burn"), number=True), Column(text.say("Last breach")),
     )  # fmt: skip
     return Table(text.say("Objectives"), columns, tuple(rows), cards=True)

@@ -61,7 +61,7 @@ def objectives_part(result: AnalysisResult, text: Text) -> Part:
         columns=(
             Column(text.say("Objective")),
             Column(text.say("Verdict")),
-            Column(text.say("Attainment (95 % interval)"), number=True),
+            Column(text.say("Measured (95 % interval)"), number=True),
             Column(text.say("Valid"), number=True),
             Column(text.say("Budget spent")),
             Column(text.say("Fastest burn"), number=True),

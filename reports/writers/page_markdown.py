@@ -133,7 +133,7 @@ def _objectives(result: AnalysisResult, text: Text) -> list[str]:
     columns = [
         text.say("Objective"),
         text.say("Verdict"),
-        text.say("Attainment"),
+        text.say("Measured"),
         text.say("95 % interval"),
         text.say("Valid"),
         text.say("Budget spent"),
