@@ -26,6 +26,7 @@ from analysis.aggregates.fluidity import with_fluidity
 from analysis.aggregates.goodput import goodput
 from analysis.aggregates.load import load
 from analysis.aggregates.quality import MAX_REJECTS, data_quality, grade_of
+from analysis.aggregates.run_time import run_seconds
 from analysis.aggregates.stages import stage_shares
 from analysis.aggregates.strata import strata
 from analysis.aggregates.throughput import throughput
@@ -181,7 +182,7 @@ def analyze(
         ),
         notes=notes_of(side),
         rolled=rolled,
-        compatible=compatible_figures(frame, defining),
+        compatible=compatible_figures(frame, defining, run_seconds(frame, store.uploads())),
         follow_up=None if before is None else follow_up(before, present),
     )
 

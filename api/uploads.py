@@ -25,6 +25,7 @@ from ingest.forget import forget
 from ingest.load import load
 from ingest.mapping import Mapping, parse_mapping
 from ingest.receipts import LoadOptions
+from ingest.schema import NS_PER_S
 from ingest.selection import parse_instant, to_iso
 from ingest.store import lists
 from ingest.store.database import Store
@@ -184,6 +185,7 @@ def upload_view(row: dict[str, Any], job: Job | None) -> dict[str, Any]:
         "duplicate": row["n_duplicate"],
         "rejected": row["n_rejected"],
         "sampling_rate": row["sampling_rate"],
+        "run_s": None if row["run_ns"] is None else row["run_ns"] / NS_PER_S,
         "received": _iso(row["received_ns"]),
         "finished": _iso(row["finished_ns"]),
         "message": row["message"],

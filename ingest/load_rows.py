@@ -14,7 +14,18 @@ from typing import TYPE_CHECKING
 
 from ingest.assemble import MOST_NAMES, GatheredSpans, SpanCounts, SpanOptions, load_spans
 from ingest.errors import Cancelled, Reject
-from ingest.formats.contract import Format, Head, RawNote, RawReject, RawRequest, RawSpan, RowReader, Source, SpanReader
+from ingest.formats.contract import (
+    Format,
+    Head,
+    RawNote,
+    RawReject,
+    RawRequest,
+    RawRun,
+    RawSpan,
+    RowReader,
+    Source,
+    SpanReader,
+)
 from ingest.formats.unread import Unread
 from ingest.messages import load_messages
 from ingest.normalize import Normalizer, Stamp
@@ -53,6 +64,7 @@ class RowLoad:
         self.names: Counter[str] = Counter()
         self.notes: dict[str, None] = {}
         self.has_spans = False
+        self.runs: list[int | None] = []
         self.timeless = 0  # accepted rows with neither start nor end
 
     def run(
@@ -78,6 +90,7 @@ class RowLoad:
             self._requests(normalizer, [row for row in batch if isinstance(row, RawRequest)])
             self._spans([row for row in batch if isinstance(row, RawSpan)])
             self.notes |= dict.fromkeys(row.says for row in batch if isinstance(row, RawNote))
+            self.runs += [row.duration_ns for row in batch if isinstance(row, RawRun)]
             tick()
             if cancelled():
                 raise Cancelled("the load was cancelled; nothing of it is stored")
@@ -101,6 +114,7 @@ class RowLoad:
             dict(sorted(self.names.items(), key=lambda item: (-item[1], item[0]))[:MOST_NAMES]),
             tuple(self.notes),
             self.has_spans,
+            _together(self.runs),
         )
 
     def _rejects(self, rejects: list[Reject]) -> None:
@@ -139,6 +153,13 @@ class RowLoad:
         self.rejected += counts.rejected
         self.names.update(dict(counts.not_understood))
         self.notes |= dict.fromkeys(counts.notes)
+
+
+def _together(runs: list[int | None]) -> int | None:
+    """How long runs took one after another, as one generator makes them; None if any does not say it."""
+    told = [run for run in runs if run is not None and run > 0]
+    total = sum(told)
+    return total if told and len(told) == len(runs) and total < 2**63 else None
 
 
 def load_otlp(

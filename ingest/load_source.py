@@ -260,6 +260,7 @@ class SourceLoad:
             rejects=_first(told.rejects),
             not_understood=told.not_understood,
             notes=told.notes,
+            run_ns=told.run_ns,
         )
         self.store.put_upload(self.row(receipt), cursor)
         return receipt
@@ -292,6 +293,7 @@ class SourceLoad:
             "n_duplicate": receipt.duplicate,
             "n_rejected": receipt.rejected,
             "sampling_rate": receipt.sampling_rate,
+            "run_ns": receipt.run_ns,
             "finished_ns": time.time_ns(),
             "message": receipt.message,
             "receipt": json.dumps(

@@ -47,7 +47,8 @@ class Receipt:
 
     `state`: done; failed (nothing of it is stored); cancelled (likewise); skipped (no trace file: an image, a settings
     file, a file of totals), with the sentence in `message`. `reasons`: rejected rows by reason. `not_understood`:
-    names that no column holds, with the number of rows that carry them. `notes`: sentences a reader should know.
+    names that no column holds, with the number of rows that carry them. `notes`: sentences a reader should know. `run_ns`:
+    how long the load test took that the source is of, as it says.
     """
 
     upload_id: str
@@ -67,6 +68,7 @@ class Receipt:
     message: str | None = None
     code: str | None = None
     sampling_rate: float | None = None
+    run_ns: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The receipt as plain JSON values."""

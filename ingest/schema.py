@@ -8,6 +8,7 @@ History of SCHEMA_VERSION:
     2  table repeats: rows that an upload told though another upload's stand
     3  tables rolled_*: what is kept of days whose raw rows were dropped (schema_rolled); uploads.n_rolled;
        requests.token_gaps_ns
+    4  uploads.run_ns
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Literal
 
 import polars as pl
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 NS_PER_S = 1_000_000_000
 
 Kind = Literal["text", "int", "float", "bool", "money", "sum", "json", "texts", "ints"]
@@ -340,6 +341,7 @@ UPLOADS: tuple[Column, ...] = (
     Column("message", "text", "why it failed, or what a reader should know"),
     Column("receipt", "json", "counts by reason, notes, names not understood"),
     Column("n_rolled", "int", "rows or spans of it that were rolled up and dropped by retention; null: none"),
+    Column("run_ns", "int", "how long the load test took whose requests it holds, as the file says it", "ns"),
 )
 
 REJECTS: tuple[Column, ...] = (

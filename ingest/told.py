@@ -15,6 +15,7 @@ class Told:
     """Counts of rows or spans: read = accepted + duplicate + rejected.
 
     `rejects`: the first of them, in source order; all stand in the store. `has_spans`: requests are still to be made.
+    `run_ns`: how long the runs of a load generator took that the source holds, as it says; None unless it says so of all.
     """
 
     read: int = 0
@@ -25,3 +26,4 @@ class Told:
     not_understood: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     has_spans: bool = False
+    run_ns: int | None = None

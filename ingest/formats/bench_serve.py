@@ -3,7 +3,7 @@
 Input: one JSON object per run (a document, or a line per run), arrays `input_lens`, `output_lens`, `ttfts`, `itls`,
 `errors`, `start_times` in parallel. Output: RawRequest, seen at the client.
 Source: format page, 5.6. Arrays are in seconds, aggregates in ms. E2E is not stored: it is TTFT + the sum of the gaps,
-and the end is the last token. `start_times` count on a monotonic clock; the only wall time is `date`, local and
+and the end is the last token. `duration` is what the tool divides its throughputs by. `start_times` count on a monotonic clock; the only wall time is `date`, local and
 without zone, taken at the END of the run: started = date - duration + (start - first start), flagged as approximate.
 A run without arrays holds no requests; if none has any, the source is refused with the way out.
 """
@@ -18,7 +18,7 @@ from typing import Any
 from ingest.errors import UnusableFormat
 from ingest.formats import relative
 from ingest.formats import values as v
-from ingest.formats.contract import Format, Head, RawNote, RawReject, RawRow, RowReader, Source
+from ingest.formats.contract import Format, Head, RawNote, RawReject, RawRow, RawRun, RowReader, Source
 from ingest.formats.json_rows import Row, json_rows, reject
 from ingest.formats.request_rows import FROM_SEND, Times, checked, extra, gap_columns, timed
 from ingest.selection import to_ns, zone_of
@@ -52,6 +52,8 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
         n_prompts += (v.integer(row.value.get("num_prompts")) or 0) if requests else 0
         if not requests:
             held_back.append(reject("not_a_request", row.line, row.offset, row.data))
+        else:
+            yield RawRun(v.duration_ns(row.value.get("duration"), "s"))
         yield from requests
     if held_back and not n_requests:
         raise UnusableFormat(

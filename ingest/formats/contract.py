@@ -92,7 +92,17 @@ class RawNote:
     says: str
 
 
-RawRow = RawSpan | RawRequest | RawReject | RawNote
+@dataclass(frozen=True)
+class RawRun:
+    """One run of a load generator whose requests the source holds, with the time that the generator says it took.
+
+    `duration_ns`: as its own figures are divided by; None where the source does not say it.
+    """
+
+    duration_ns: int | None
+
+
+RawRow = RawSpan | RawRequest | RawReject | RawNote | RawRun
 
 
 @dataclass(frozen=True)

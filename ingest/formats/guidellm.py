@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ingest.formats import values as v
-from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
+from ingest.formats.contract import Format, Head, RawReject, RawRow, RawRun, RowReader, Source
 from ingest.formats.json_rows import json_rows
 from ingest.formats.request_rows import FROM_SEND, Times, checked, extra, timed
 
@@ -28,11 +28,16 @@ def sniff(head: Head) -> float:
 def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the contract of readers
     shared: dict[object, dict[str, Any]] = {}
     models: list[str | None] = []
-    for row in json_rows(source.looked_ahead, ("benchmarks", "[]", "config"), ("args",)):
+    runs: dict[object, int | None] = {}
+    with_requests: set[object] = set()
+    measured = ("benchmarks", "[]", "scheduler_metrics")
+    for row in json_rows(source.looked_ahead, ("benchmarks", "[]", "config"), measured, ("args",)):
         if isinstance(row, RawReject):
             continue  # the second reading tells it
         if row.path == ("args",):
             models.append(_model(row.value))
+        elif row.path[2] == "scheduler_metrics":
+            runs[row.path[1]] = _measured_ns(row.value)
         else:
             shared[row.path[1]] = {"scenario": _scenario(row.value), "model": _model(row.value)}
     for row in json_rows(source, ("benchmarks", "[]", "requests", "*", "[]")):
@@ -42,10 +47,13 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the
         group = str(row.path[3])
         if group not in STATUS:
             continue  # `total` of some versions repeats the others
+        with_requests.add(row.path[1])
         columns = _columns(row.value, STATUS[group]) | shared.get(row.path[1], {})
         columns["model"] = v.first(_body_model(row.value), columns.get("model"), *models)
         columns["requested_model"] = columns["model"]
         yield checked(columns, line=row.line, offset=row.offset, raw=row.data)
+    for run in with_requests:
+        yield RawRun(runs.get(run))
     yield FROM_SEND
 
 
@@ -92,6 +100,12 @@ def _columns(request: Mapping[str, Any], status: str) -> dict[str, Any]:
             generator_wait_ns=start - queued if start is not None and queued is not None else None,
         ),
     }
+
+
+def _measured_ns(metrics: Mapping[str, Any]) -> int | None:
+    """How long a benchmark was measured, warm-up and cool-down left out, as the tool divides its rates by."""
+    first, last = (v.instant_ns(metrics.get(f"measure_{edge}_time"), "s") for edge in ("start", "end"))
+    return last - first if first is not None and last is not None else None
 
 
 def _scenario(config: Mapping[str, Any]) -> str | None:

@@ -40,10 +40,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
     **ROLLED,
 }
 DETAIL_END = "\x1f"  # between the detail of a reject and its head, in the column `head`
-ADDED: tuple[tuple[str, str], ...] = (
-    ("uploads", "n_rolled"),
-    ("requests", "token_gaps_ns"),
-)  # columns that older stores lack
+# Columns that older stores lack
+ADDED: tuple[tuple[str, str], ...] = (("uploads", "n_rolled"), ("requests", "token_gaps_ns"), ("uploads", "run_ns"))
 PICO = 1_000_000_000_000  # pico-USD per USD: money leaves the store as an integer
 PICO_DIGITS = 12
 ROWS_OF_LISTS = 10_000  # read at once: lists of 1,000 gaps are 80 MB

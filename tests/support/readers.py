@@ -15,6 +15,7 @@ from ingest.formats.contract import (
     RawReject,
     RawRequest,
     RawRow,
+    RawRun,
     RawSpan,
     Refusal,
     RowReader,
@@ -117,6 +118,11 @@ def rejects(path: Path) -> list[tuple[str, int | None]]:
 
 def notes(path: Path) -> list[str]:
     return [row.says for row in rows(path) if isinstance(row, RawNote)]
+
+
+def runs(path: Path) -> list[int | None]:
+    """How long the load tests took that a file holds, as it says."""
+    return [row.duration_ns for row in rows(path) if isinstance(row, RawRun)]
 
 
 def numbers(found: Iterable[dict[str, object]], column: str) -> list[int]:

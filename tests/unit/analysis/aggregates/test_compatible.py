@@ -54,3 +54,26 @@ def test_goodput_of_other_tools_leaves_failures_out() -> None:
 
 def test_what_cannot_be_told_is_left_out() -> None:
     assert compatible_figures(measure(frame([request(1, status="error")])), ()) == []
+
+
+def test_a_duration_that_the_file_states_is_divided_by_where_the_tool_does() -> None:
+    joint = "objectives: [{id: g, all_of: [{metric: ttft, threshold: 200ms}, {metric: tpot, threshold: 20ms}], target: 90%}]"
+    found = compatible_figures(measure(frame(ROWS)), read_objectives(joint).items, 20.0)
+    told = {(one.tool, one.figure): (one.value, one.says) for one in found if one.unit in ("per_s", "tokens/s")}
+    stated = "over the duration that the file states"
+    assert told["vLLM bench serve", "request_throughput"] == (3 / 20, stated)
+    assert told["vLLM bench serve", "output_throughput"] == (63 / 20, stated)
+    assert told["vLLM bench serve", "total_token_throughput"] == (1263 / 20, f"input and output tokens, {stated}")
+    assert told["vLLM bench serve", "request_goodput"] == (1 / 20, f"of the successful requests, {stated}")
+    assert told["inference-perf", "token_goodput"] == (111 / 20, f"input and output tokens, {stated}")
+    assert told["GuideLLM", "mean_requests_per_second"] == (3 / 20, stated)
+    assert told["AIPerf", "request_throughput"] == (3 / 10.1, "over first start to last end")
+    assert told["AIPerf", "output_token_throughput"] == (63 / 10.1, "over first start to last end")
+
+
+def test_rates_of_tokens_are_guidellms_from_the_first_token_on() -> None:
+    found = figures()
+    # first tokens at 0.1 s, 1.3 s and 8.1 s; the last token at 10.1 s
+    assert found["GuideLLM", "mean_prompt_tokens_per_second"] == pytest.approx(1200 / 8)
+    assert found["GuideLLM", "mean_output_tokens_per_second"] == pytest.approx(63 / 10)
+    assert found["GuideLLM", "mean_tokens_per_second"] == pytest.approx(1263 / 10)

@@ -7,7 +7,7 @@ from array import array
 import pytest
 
 from ingest.errors import UnusableFormat
-from tests.support.readers import DATA, notes, rejects, requests, rows, told_format
+from tests.support.readers import DATA, notes, rejects, requests, rows, runs, told_format
 
 
 def test_starts_are_counted_from_the_end_of_the_run() -> None:
@@ -101,3 +101,7 @@ def test_prompts_without_a_row_are_said() -> None:
         "2 of 3 prompts have no row, so figures tell of survivors alone",
         "the runs tell one time of day, at their end: starts were counted from it, read as UTC",
     ]
+
+
+def test_the_duration_of_the_run_is_told_where_the_file_states_it() -> None:
+    assert runs(DATA / "bench_serve" / "good.json") == [4_500_000_000]

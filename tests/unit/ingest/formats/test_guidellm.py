@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tests.support.readers import DATA, rejects, requests, told_format
+import json
+from pathlib import Path
+
+from tests.support.readers import DATA, rejects, requests, runs, told_format
 
 
 def test_requests_cut_off_by_the_end_of_the_run_are_cancelled() -> None:
@@ -78,3 +81,17 @@ def test_a_torn_end_costs_one_row() -> None:
     path = DATA / "guidellm" / "torn.json"
     assert rejects(path) == [("torn_line", 1)]
     assert len(requests(path)) == 1
+
+
+def test_the_measured_time_of_a_benchmark_is_told_where_the_report_states_it(tmp_path: Path) -> None:
+    path = DATA / "guidellm" / "good.json"
+    assert runs(path) == [None]
+    document = json.loads(path.read_text())
+    document["benchmarks"][0]["scheduler_metrics"] = {
+        "measure_start_time": 1776823677.25,
+        "measure_end_time": 1776823682.5,
+        "end_time": 1776823690.0,
+    }
+    told = tmp_path / "report.json"
+    told.write_text(json.dumps(document))
+    assert runs(told) == [5_250_000_000]
