@@ -9,6 +9,7 @@ History of SCHEMA_VERSION:
     3  tables rolled_*: what is kept of days whose raw rows were dropped (schema_rolled); uploads.n_rolled;
        requests.token_gaps_ns
     4  uploads.run_ns
+    5  table spans has a column of a field once a span has told it (store/span_width); earlier stores have all of them
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Literal
 
 import polars as pl
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 NS_PER_S = 1_000_000_000
 
 Kind = Literal["text", "int", "float", "bool", "money", "sum", "json", "texts", "ints"]

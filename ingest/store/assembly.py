@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import duckdb
 
-from ingest.schema import SPANS
 from ingest.store import (
     assembly_calls,
     assembly_rows,
@@ -21,6 +20,7 @@ from ingest.store import (
     assembly_who,
     shadows,
     span_judgement,
+    span_width,
     temporary,
 )
 from ingest.store.span_columns import DAY_NS
@@ -51,7 +51,7 @@ def assemble_pending(cursor: duckdb.DuckDBPyConnection) -> Made:
     for macro in (*assembly_tree.MACROS, *span_judgement.MACROS, *assembly_who.MACROS):
         cursor.execute(macro)
     n_spans = _source(cursor, n_traces)
-    told = _told(cursor)
+    told = span_width.filled(cursor, "as_source")  # the others need no reading
     buckets = max(1, -(-n_spans // BUCKET_SPANS))
     requests = calls = 0
     for bucket in range(buckets):
@@ -78,10 +78,11 @@ def _source(cursor: duckdb.DuckDBPyConnection, n_traces: int) -> int:
     Few traces of a large store are fetched first, from around their time only, so that nothing after scans the store.
     """
     stored = _count(cursor, "SELECT count(*) FROM spans")
+    spans = span_width.whole(cursor, "spans")
     if n_traces * FEW_SPANS >= stored:
-        cursor.execute("CREATE OR REPLACE TEMP VIEW as_source AS SELECT *, rowid AS row_id FROM spans")
+        cursor.execute(f"CREATE OR REPLACE TEMP VIEW as_source AS SELECT * FROM {spans}")
         return stored
-    cursor.execute(f"""CREATE OR REPLACE TEMP TABLE as_fetched AS SELECT *, rowid AS row_id FROM spans
+    cursor.execute(f"""CREATE OR REPLACE TEMP TABLE as_fetched AS SELECT * FROM {spans}
         WHERE started_ns BETWEEN (SELECT min(first_ns) FROM as_pending) - {DAY_NS} AND (SELECT max(last_ns) FROM as_pending) + {DAY_NS}
             AND trace_id IN (SELECT trace_id FROM as_pending)""")
     cursor.execute("CREATE OR REPLACE TEMP VIEW as_source AS SELECT * FROM as_fetched")
@@ -90,15 +91,6 @@ def _source(cursor: duckdb.DuckDBPyConnection, n_traces: int) -> int:
 
 def _is_of_bucket(table: str) -> bool:
     return table.startswith("as_") and table not in {"as_pending", "as_fetched"}
-
-
-def _told(cursor: duckdb.DuckDBPyConnection) -> frozenset[str]:
-    """Columns of table spans that hold anything at all; the others need no reading."""
-    names = [column.name for column in SPANS]
-    counts = (
-        cursor.execute("SELECT " + ", ".join(f'count("{name}")' for name in names) + " FROM as_source").fetchone() or ()
-    )
-    return frozenset(name for name, count in zip(names, counts, strict=True) if count)
 
 
 def _count(cursor: duckdb.DuckDBPyConnection, sql: str) -> int:

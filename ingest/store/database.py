@@ -24,6 +24,7 @@ from ingest.errors import SchemaMismatch, StateError, StoreHeld, StoreTooNew, Un
 from ingest.schema import Column
 from ingest.schema_rolled import ROLLED
 from ingest.selection import COLUMN_DIMENSIONS, DERIVED_DIMENSIONS, Selection
+from ingest.store import span_width
 from ingest.store.request_frame import held_once, order_of
 
 TABLES: dict[str, tuple[Column, ...]] = {
@@ -189,10 +190,10 @@ class Store:
         """Rows of a table in the dtypes of schema.py; `where` and `order` are SQL of this package, with `?` for values."""
         wanted = [c for c in TABLES[table] if columns is None or c.name in columns]
         select = ", ".join(_to_frame(column) for column in wanted)
-        sql = f"SELECT {select} FROM {table}{' WHERE ' + where if where else ''}{' ORDER BY ' + order if order else ''}"
+        rest = f"{' WHERE ' + where if where else ''}{' ORDER BY ' + order if order else ''}"
         with self.cursor() as cursor:
-            frame = pl.DataFrame(cursor.sql(sql, params=list(parameters)))
-        return frame.cast({c.name: c.dtype for c in wanted})
+            sql = f"SELECT {select} FROM {span_width.whole(cursor, table) if table == 'spans' else table}{rest}"
+            return pl.DataFrame(cursor.sql(sql, params=list(parameters))).cast({c.name: c.dtype for c in wanted})
 
     def requests(
         self, selection: Selection, columns: Sequence[str] | None = None, *, coded: Collection[str] = ()
@@ -400,7 +401,7 @@ def _migrate(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
     if version == schema.SCHEMA_VERSION:
         return
     connection.execute("BEGIN")
-    for table, columns in TABLES.items():
+    for table, columns in {**TABLES, "spans": span_width.NARROW}.items():
         connection.execute(f"CREATE TABLE IF NOT EXISTS {table} ({', '.join(c.sql for c in columns)})")
     for table, name in ADDED:
         column = next(c for c in TABLES[table] if c.name == name)

@@ -286,14 +286,20 @@ def _kind_key(learned: Learned) -> str:
     return f"hash({', '.join(_kind_values(learned))})"
 
 
+def fields(learned: Learned) -> list[str]:
+    """Columns of schema.SPANS that attributes may fill; those that no known list of names has are left out."""
+    n = _counts(learned)
+    return [*(name for name in PICK_KINDS if n.get(name)), *(["dimensions"] if learned.dimensions else [])]
+
+
 def columns_relation(raw: str, learned: Learned, *, sampling_rate: float | None, limits: Limits) -> str:
-    """SQL of the columns of schema.SPANS from raw spans; spans that cannot be have a reason in `refused`.
+    """SQL of columns of schema.SPANS from raw spans, the fields alone that a span may tell; spans that cannot be have a
+    reason in `refused`.
 
     Parameters of the statement: $upload_id, $source, and those of `raw`.
     """
     n = _counts(learned)
-    # columns that no span tells are left out: a null costs more to write than not to name it
-    picks = [f'{_pick(name, n[name], kind)} AS "{name}"' for name, kind in PICK_KINDS.items() if n.get(name)]
+    picks = [f'{_pick(name, n[name], PICK_KINDS[name])} AS "{name}"' for name in fields(learned) if name in PICK_KINDS]
     rate = f"{sampling_rate!r}::DOUBLE" if sampling_rate is not None else "kept"
     if learned.keep_attributes:
         picks.append("CASE WHEN len(rest) > 0 THEN rest_json(rest, rest_keys, vals) END AS attributes")

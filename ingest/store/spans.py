@@ -17,7 +17,7 @@ import polars as pl
 
 from ingest.formats.visible import unmarked
 from ingest.mapping import Mapping
-from ingest.store import retention, span_columns, span_repeats, span_source
+from ingest.store import retention, span_columns, span_repeats, span_source, span_width
 from ingest.store.database import ArrowFrame
 from ingest.store.span_columns import DAY_NS, PROMOTED, Learned, Limits
 
@@ -132,7 +132,8 @@ def take_in(
             else they go straight into the store, and nothing else of that upload may be there.
     """
     if staged:
-        cursor.execute("CREATE OR REPLACE TEMP TABLE span_stage AS SELECT * FROM spans LIMIT 0")
+        columns = ", ".join(column.sql for column in span_width.NARROW)
+        cursor.execute(f"CREATE OR REPLACE TEMP TABLE span_stage ({columns})")
     known = _count(cursor, "SELECT count(*) FROM spans")
     table = "span_stage" if staged else "spans"
     fresh = Fresh(cursor, table, upload_id, {"upload_id": upload_id, "source": source}, sampling_rate, known)
@@ -157,6 +158,7 @@ class Fresh:
         columns = span_columns.columns_relation(
             raw, learned, sampling_rate=self.sampling_rate, limits=limits(self.cursor)
         )
+        span_width.widen(self.cursor, self.table, span_columns.fields(learned))
         self.cursor.execute(f"INSERT INTO {self.table} BY NAME {columns}", {**self.parameters, **parameters})
 
     def read_unlearned(self, learned: Learned) -> None:
@@ -191,7 +193,7 @@ class Fresh:
         intake.duplicate, intake.replaced = repeats.duplicate, repeats.replaced
         intake.accepted = intake.told - intake.duplicate
         if table == "span_stage":
-            cursor.execute("INSERT INTO spans BY NAME SELECT * FROM span_stage")
+            span_width.move(cursor, "span_stage", "spans")
         pend(cursor, table, upload_id)
         return intake
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingest.schema import SPANS
+from ingest.store import span_width
 from ingest.store.shadows import as_text, from_text, told_key
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def keep(cursor: DuckDBPyConnection, table: str, upload_id: str) -> None:
     ).fetchall()
     if not cursor.execute("SELECT 1 FROM span_conflicts LIMIT 1").fetchall():
         return
-    standing = "spans JOIN span_conflicts ON spans.rowid = standing_row"
+    standing = f"{span_width.whole(cursor, 'spans')} AS spans JOIN span_conflicts ON spans.row_id = standing_row"
     _add(  # all that told it before told what stands, for until now there was no conflict
         cursor,
         f"""SELECT repeats.upload_id, {_row("spans")} FROM {standing} JOIN repeats ON told = 'spans' AND row_key = k
@@ -45,7 +46,8 @@ def keep(cursor: DuckDBPyConnection, table: str, upload_id: str) -> None:
     _add(cursor, f"SELECT spans.upload_id, {_row('spans')} FROM {standing} WHERE wins")
     _add(
         cursor,
-        f"SELECT fresh.upload_id, {_row('fresh')} FROM {table} AS fresh JOIN span_conflicts ON fresh.rowid = span_conflicts.row WHERE NOT wins",
+        f"SELECT fresh.upload_id, {_row('fresh')} FROM {span_width.whole(cursor, table)} AS fresh "
+        "JOIN span_conflicts ON fresh.row_id = span_conflicts.row WHERE NOT wins",
     )
 
 
@@ -97,11 +99,13 @@ def _elect(cursor: DuckDBPyConnection, upload_id: str, *, is_gone: bool) -> dict
     if not is_gone:
         _add(
             cursor,
-            f"SELECT spans.upload_id, {_row('spans')} FROM spans JOIN span_elected ON spans.rowid = standing_row",
+            f"SELECT spans.upload_id, {_row('spans')} FROM {span_width.whole(cursor, 'spans')} AS spans "
+            "JOIN span_elected ON spans.row_id = standing_row",
         )
     cursor.execute("DELETE FROM spans WHERE rowid IN (SELECT standing_row FROM span_elected)").fetchall()
     values = ", ".join("upload_id" if column.name == "upload_id" else from_text(column) for column in SPANS)
-    cursor.execute(f"INSERT INTO spans BY NAME SELECT {values} FROM span_elected").fetchall()
+    cursor.execute(f"CREATE OR REPLACE TEMP TABLE span_returned AS SELECT {values} FROM span_elected").fetchall()
+    span_width.move(cursor, "span_returned", "spans")
     cursor.execute("DELETE FROM repeats WHERE rowid IN (SELECT place FROM span_elected)").fetchall()
     cursor.execute(
         "DELETE FROM repeats WHERE told = 'spans' AND (row_key, upload_id) IN (SELECT k, upload_id FROM span_elected)"
@@ -115,5 +119,6 @@ def _elect(cursor: DuckDBPyConnection, upload_id: str, *, is_gone: bool) -> dict
         f"WHERE {KEY} IN (SELECT k FROM span_elected) GROUP BY trace_id"
     ).fetchall()
     counts = dict(cursor.execute("SELECT upload_id, count(*) FROM span_elected GROUP BY 1 ORDER BY 1").fetchall())
-    cursor.execute("DROP TABLE span_elected").fetchall()
+    for name in ("span_elected", "span_returned"):
+        cursor.execute(f"DROP TABLE {name}").fetchall()
     return counts
