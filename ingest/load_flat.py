@@ -24,6 +24,7 @@ from ingest.store.files import reachable
 from ingest.store.flat import FlatCounts
 from ingest.store.flat_plan import FlatColumn, FlatMeaning
 from ingest.store.flat_source import MAX_NAMES, Columns, FlatFile, inner_names, read_columns, told
+from ingest.store.flat_sql import RATE
 from ingest.table_lines import Mender, Places, Table, rewrite, rewrite_array
 from ingest.told import Told
 from ingest.unpack import MAX_LINE_BYTES
@@ -297,6 +298,12 @@ def _notes(head: Head, counts: FlatCounts, meaning: FlatMeaning, reader: FlatRea
         )
     for name, unit in counts.relative:
         yield f'"{name}" counts from the start, in {unit}: 0 is read as {to_iso(meaning.origin_ns or 0)}'
+    rates = [column.names[0] for column in meaning.columns if column.field == RATE and _is_there(column.names[0], head)]
+    if rates:
+        yield (
+            f'sampling rates are those that rows state in "{shown_name(rates[0])}"; a row without one counts as kept at '
+            f"{meaning.sampling_rate:g}, the rate of the whole file"
+        )
     dropped = [shown_name(name) for name in head.columns if is_content(name) and name not in _used(meaning)]
     if dropped:
         yield f"not kept, for it may be content or credentials: {', '.join(dropped)}"

@@ -42,6 +42,7 @@ FIELDS: dict[str, str] = {  # short name -> canonical column, or the pseudo fiel
     for column in REQUESTS
     if column.name not in _NOT_STATED
 } | {name: name for name in PSEUDO_FIELDS}
+COLUMN_FIELDS = FIELDS | {"sampling_rate": "sampling_rate"}  # of flat tables; spans tell it in their trace state
 _STAGE_PATTERN = re.compile(r"[^\s].*")
 
 
@@ -57,13 +58,13 @@ class ColumnSource:
 class Mapping:
     """Names that go before the built-in ones.
 
-    columns: short canonical name (FIELDS: `ttft`, `input_tokens`) -> source column of flat tables.
+    columns: short canonical name (COLUMN_FIELDS: `ttft`, `input_tokens`) -> source column of flat tables.
     attributes: canonical field -> span attributes, best first.
     stages: pattern of a span name (`vector.*`, with * for any text) -> stage, in order.
     dimensions: dimension -> attribute or source column that is promoted to it.
     timezone: IANA zone of times without zone.
     start_ns: instant from which times count that are told from the start of a trace or run (key `start`).
-    sampling_rate: share of requests the source kept.
+    sampling_rate: share of requests the source kept; rows of a flat table that state their own keep it.
     """
 
     columns: dict[str, ColumnSource] = field(default_factory=dict)
@@ -108,7 +109,7 @@ def _mapping(root: Node) -> Mapping:
 
 def _columns(node: Node) -> dict[str, ColumnSource]:
     columns: dict[str, ColumnSource] = {}
-    for name, value in node.keys(FIELDS, "columns").items():
+    for name, value in node.keys(COLUMN_FIELDS, "columns").items():
         if isinstance(value.value, dict):
             parts = value.keys(("from", "unit"), f"columns, {name}")
             if "from" not in parts:

@@ -23,7 +23,8 @@ class LoadOptions:
     Args:
         format: name of a format of formats/catalog.FORMATS; None: recognized by content.
         mapping: a house's own names (mapping.yaml).
-        sampling_rate: share of requests the source kept, in (0, 1]; goes before every other statement of it.
+        sampling_rate: share of requests the source kept, in (0, 1]; goes before what the mapping and the trace state of spans
+            say of it, and after what a row of a flat table says of itself.
         attributes: "all" keeps unmapped attributes as JSON, "mapped" drops them.
         start_ns: instant from which times count that are told from the start of a trace or run; goes before the
             mapping's.

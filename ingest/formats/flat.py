@@ -11,7 +11,7 @@ from collections.abc import Mapping as Mapping_
 
 from ingest.formats import flat_names as known
 from ingest.formats.contract import FlatReader, Format, Head, SourceColumn
-from ingest.mapping import FIELDS, Mapping
+from ingest.mapping import COLUMN_FIELDS, FIELDS, Mapping
 
 _BY_NAME: dict[str, tuple[str, int]] = {  # plain name -> (canonical column, rank)
     name: (column, rank)
@@ -70,7 +70,7 @@ def mapped(mapping: Mapping) -> tuple[SourceColumn, ...]:
     """Columns told by the mapping file; an instant is read as time, a duration takes the unit told or in its name."""
     found = []
     for short, source in mapping.columns.items():
-        column = FIELDS[short]
+        column = COLUMN_FIELDS[short]
         if column in ("started_ns", "ended_ns", "first_output_ns"):
             counts_in = source.unit or known.split_unit(known.plain(source.name))[1]  # where it is no epoch time
             found.append(SourceColumn(column, (source.name,), counts_in or "time"))

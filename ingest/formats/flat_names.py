@@ -87,6 +87,7 @@ FIGURES: Mapping[str, tuple[str, ...]] = {
     "preemptions": ("preemptions", "n_preemptions", "num_preemptions"),
     "source_cost_usd": ("cost_usd", "total_cost_usd", "spend_usd", "price_usd", "cost", "total_cost", "spend"),
     "quality": ("quality", "quality_score"),
+    "sampling_rate": ("sampling_rate", "sampling_ratio", "sampling_probability"),  # sample_rate: 1 in N, or of audio
 }
 TIMES: Mapping[str, tuple[str, ...]] = {
     "started_ns": (

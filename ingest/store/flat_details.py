@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ingest.bounds import MAX_COST_USD, most
+from ingest.bounds import LEAST_RATE, MAX_COST_USD, most
 from ingest.formats.heads import is_hidden
 from ingest.formats.visible import HIDDEN, marked_sql
-from ingest.store.flat_sql import DAY_NS, DURATIONS, FIRST_NS, TOKENS, Input, Plan, bad_clause, text
+from ingest.store.flat_sql import DAY_NS, DURATIONS, FIRST_NS, RATE, TOKENS, Input, Plan, bad_clause, text
 from ingest.store.retention import REASON
 
 PREFIX = "detail_"  # of the columns that fields_layer carries through
@@ -74,6 +74,9 @@ def _bad(clause: str, number: int, item: Input) -> Iterable[tuple[str, str]]:
     if limit is not None:
         above = f"({clause}) AND abs(try_cast(CAST(r{number} AS VARCHAR) AS DOUBLE)) > {limit}"
         yield above, _named(number, item, f"is above {limit:,}, which no row can have")
+    if item.field == RATE:
+        is_number = f"({clause}) AND try_cast(CAST(r{number} AS VARCHAR) AS DOUBLE) IS NOT NULL"
+        yield is_number, _named(number, item, f"is no share of requests that were kept, from {LEAST_RATE:g} to 1")
     yield clause, _named(number, item, RULES[item.kind])
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-from ingest.bounds import FAR_NS, LAST_NS, MAX_COST_USD, most
+from ingest.bounds import FAR_NS, LAST_NS, LEAST_RATE, MAX_COST_USD, most
 from ingest.schema import NS_PER_S, REQUESTS, STAGES
 
 WORDS = ("", "none", "null", "nan", "-", "undefined", "n/a", "na", "inf", "+inf", "-inf", "infinity", "-infinity")
@@ -25,6 +25,7 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 FIRST_NS = 1_420_070_400 * NS_PER_S  # 2015-01-01: no trace of an LLM service is older
 RESIDUAL_NS = 1_000_000  # stages may exceed the whole by 1 ms or 1 %: figures of two clocks
 ZONED = r"[0-9]:[0-9]{2}[^+-]*(Z|z|[A-Za-z]+/[A-Za-z_]+|UTC|GMT|[+-][0-9]{2}(:?[0-9]{2})?)$"
+RATE = "sampling_rate"  # a share: a number beyond (0, 1] is none
 HTTP_DATE = "%a, %d %b %Y %H:%M:%S %Z"
 
 Kind = Literal["text", "int", "float", "bool", "money", "time", "duration"]
@@ -110,7 +111,8 @@ class Plan:
     """Everything that the SQL of one source depends on.
 
     `relation`: FROM item that gives the raw columns. `inputs`: in order of priority per field. `attributes`: name ->
-    SQL of a JSON value. `dimensions`: dimension -> SQL of text. `constants`: text field -> the same text in every row. `now_ns`: instants more than a day later are refused.
+    SQL of a JSON value. `dimensions`: dimension -> SQL of text. `sampling_rate`: of rows that do not
+    state their own. `constants`: text field -> the same text in every row. `now_ns`: instants more than a day later are refused.
     `closed`: condition on `started` of rows whose day was rolled up; "" if there is none.
     """
 
@@ -162,7 +164,7 @@ def typed(item: Input) -> str:
     value = {
         "text": lambda: _text_value(item),
         "int": lambda: within(f"try_cast({sql} AS BIGINT)", most(item.field)),
-        "float": lambda: f"CASE WHEN isfinite(try_cast({sql} AS DOUBLE)) THEN try_cast({sql} AS DOUBLE) END",
+        "float": lambda: _float_value(sql, item.field),
         "bool": lambda: _bool_value(sql),
         "money": lambda: within(f"try_cast({sql} AS DECIMAL(38,12))", MAX_COST_USD),
         "time": lambda: cut(_instant(sql, item.time or TimeForm()), LAST_NS),
@@ -187,6 +189,12 @@ def _text_value(item: Input) -> str:
         return value
     paths = ", ".join(f"json_extract_string({item.sql}, '$.{key}')" for key in ("type", "code", "name", "message"))
     return f"CASE WHEN json_valid({item.sql}) AND {item.sql}[1] = '{{' THEN coalesce({paths}) ELSE {value} END"
+
+
+def _float_value(sql: str, wanted: str) -> str:
+    value = f"try_cast({sql} AS DOUBLE)"
+    sound = f"{value} BETWEEN {LEAST_RATE!r} AND 1" if wanted == RATE else f"isfinite({value})"
+    return f"CASE WHEN {sound} THEN {value} END"
 
 
 def _bool_value(sql: str) -> str:
@@ -311,7 +319,8 @@ def _bad(plan: Plan) -> str:
 def bad_clause(number: int, item: Input) -> str:
     """SQL of whether the value of an input is none for its kind; "" where it always is one."""
     is_clockless = item.time is not None and item.time.has_numbers and item.time.unit is None
-    if item.kind == "text" or (item.is_native and item.kind != "int") or is_clockless:
+    is_unbounded = item.is_native and item.kind != "int" and item.field != RATE
+    if item.kind == "text" or is_unbounded or is_clockless:
         return ""
     return (
         f"CASE WHEN v{number} IS NULL AND r{number} IS NOT NULL THEN "

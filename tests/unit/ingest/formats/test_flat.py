@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from ingest.formats import flat
 from ingest.formats.contract import Head, SourceColumn
 from ingest.formats.flat_names import DURATIONS
+from ingest.receipts import LoadOptions
 from tests.support.loads import PLAIN, counts, load_bytes, load_files, mapped, places
 from tests.support.shared import shared
 
@@ -503,3 +505,60 @@ def test_tokens_across_a_price_cut() -> None:
     assert counts(receipt) == (5, 5, 0, 0)
     sums = requests.select(pl.col("input_tokens", "cached_input_tokens", "output_tokens").sum()).row(0)
     assert sums == (490000, 70000, 19000)
+
+
+RATES = [1, 0.25, "", 1e-9, 0, -0.5, 1.5, "often", 1e-10]
+
+
+def rated(shape: str, column: str = "sampling_rate") -> bytes:
+    """Nine requests with a rate each, as a file of that shape."""
+    rows = [
+        {"request_id": f"r-{i}", "start_time": f"2026-03-02T10:00:0{i}Z", "output_tokens": 10} | {column: rate}
+        for i, rate in enumerate(RATES)
+    ]
+    if shape == "json_lines":
+        return lines(*rows)
+    if shape == "json_array":
+        return json.dumps(rows).encode()
+    frame = pl.DataFrame([row | {column: str(row[column])} for row in rows])
+    if shape == "parquet":
+        told = io.BytesIO()
+        frame.filter(pl.col(column) != "often").with_columns(
+            pl.col(column).replace("", None).cast(pl.Float64)
+        ).write_parquet(told)
+        return told.getvalue()
+    return frame.write_csv(separator=";" if shape == "semicolons" else ",").encode()
+
+
+@pytest.mark.parametrize("shape", ["json_lines", "json_array", "csv", "semicolons", "parquet"])
+def test_a_row_states_its_own_sampling_rate(tmp_path: Path, shape: str) -> None:
+    options = LoadOptions(sampling_rate=0.5)
+    receipt, requests = load_bytes(tmp_path, rated(shape), f"rated.{shape}", options=options)
+    refused = 4 if shape == "parquet" else 5
+    assert counts(receipt) == (refused + 4, 4, 0, refused)
+    assert dict(requests.select("request_id", "sampling_rate").rows()) == {
+        "r-0": 1.0,
+        "r-1": 0.25,
+        "r-2": 0.5,
+        "r-3": 1e-9,
+    }
+    assert receipt.reasons == {"bad_value": refused}
+    told = [reject.detail.partition(", ")[2] if shape == "parquet" else reject.detail for reject in receipt.rejects]
+    rule = "is no share of requests that were kept, from 1e-09 to 1"
+    assert [detail for detail in told if rule in detail] == [detail for detail in told if "often" not in detail]
+    assert "sampling_rate" not in receipt.not_understood
+    assert any(
+        note == 'sampling rates are those that rows state in "sampling_rate"; a row without one counts as kept at 0.5, '
+        "the rate of the whole file"
+        for note in receipt.notes
+    )
+
+
+def test_a_mapping_tells_the_column_of_sampling_rates(tmp_path: Path) -> None:
+    options = mapped("columns: {sampling_rate: kept}\nsampling_rate: 0.125")
+    receipt, requests = load_bytes(tmp_path, rated("csv", "kept"), "rated.csv", options=options)
+    assert counts(receipt) == (9, 4, 0, 5)
+    assert sorted(requests["sampling_rate"]) == [1e-9, 0.125, 0.25, 1.0]
+    plain, without = load_bytes(tmp_path, rated("csv", "kept"), "plain.csv")
+    assert (counts(plain), set(without["sampling_rate"])) == ((9, 9, 0, 0), {1.0})
+    assert "kept" in plain.not_understood
