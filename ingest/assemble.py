@@ -225,19 +225,18 @@ def stage_pieces(
 
     def relations() -> Iterator[RawRelation]:
         for piece in pieces:
-            relation = span_batch.piece_relation(cursor, piece, options.mapping)
-            if not learned.shapes:
-                spans.learn(cursor, relation.sql, relation.parameters, learned)
-            yield relation
-            span_batch.release(cursor)
+            with span_batch.piece_relation(cursor, piece, options.mapping) as relation:
+                if not learned.shapes:
+                    spans.learn(cursor, relation.sql, relation.parameters, learned)
+                yield relation
 
     is_staged = not is_large or spans.holds(cursor, upload_id)
     intake = _take_in(cursor, relations(), learned, upload_id, options, staged=is_staged)
     rejects: list[Reject] = []
     for piece in again() if intake.rejected else ():
-        told = spans.refusals(cursor, span_batch.piece_relation(cursor, piece, options.mapping), learned)
+        with span_batch.piece_relation(cursor, piece, options.mapping) as relation:
+            told = spans.refusals(cursor, relation, learned)
         rejects += [Reject(None, place, reason, head_of(head or ""), detail) for place, reason, head, detail in told]
-        span_batch.release(cursor)
     return _counts(intake, learned, tuple(rejects))
 
 

@@ -24,7 +24,7 @@ from ingest.errors import SchemaMismatch, StateError, StoreHeld, StoreTooNew, Un
 from ingest.schema import Column
 from ingest.schema_rolled import ROLLED
 from ingest.selection import COLUMN_DIMENSIONS, DERIVED_DIMENSIONS, Selection
-from ingest.store import span_width
+from ingest.store import frames, span_width
 from ingest.store.request_frame import held_once, order_of
 
 TABLES: dict[str, tuple[Column, ...]] = {
@@ -47,20 +47,6 @@ PICO = 1_000_000_000_000  # pico-USD per USD: money leaves the store as an integ
 PICO_DIGITS = 12
 ROWS_OF_LISTS = 10_000  # read at once: lists of 1,000 gaps are 80 MB
 ROWS_AT_ONCE = 500_000  # of requests whose text is not yet codes
-
-
-class ArrowFrame:
-    """Polars frame as DuckDB takes it without pyarrow."""
-
-    def __init__(self, frame: pl.DataFrame) -> None:
-        self._frame = frame
-
-    def __arrow_c_schema__(self) -> object:
-        """Asked for before every statement; without it a stream is, which copies a frame in several chunks."""
-        return self._frame.schema.__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self._frame.__arrow_c_stream__(requested_schema)
 
 
 @dataclass(frozen=True)
@@ -172,11 +158,8 @@ class Store:
         typed = rows.select(_told(columns[name]) for name in rows.columns)
         names = ", ".join(f'"{name}"' for name in typed.columns)
         values = ", ".join(_from_frame(columns[name]) for name in typed.columns)
-        cursor.register("rows_to_append", ArrowFrame(typed))
-        try:
+        with frames.lent(cursor, "rows_to_append", typed):
             cursor.execute(f"INSERT INTO {into or table} ({names}) SELECT {values} FROM rows_to_append")
-        finally:
-            cursor.unregister("rows_to_append")
         return rows.height
 
     def read(

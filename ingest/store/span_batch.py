@@ -5,7 +5,8 @@ Input: a batch of RawSpan, or a piece of protobuf messages. Output: RawRelation 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 import duckdb
@@ -17,7 +18,7 @@ from ingest.formats.contract import RawSpan
 from ingest.formats.otlp_columns import Piece
 from ingest.formats.span_events import EVENT_TYPES, event_figures
 from ingest.mapping import Mapping as OwnNames
-from ingest.store.database import ArrowFrame
+from ingest.store.frames import lent
 from ingest.store.span_columns import PROMOTED, identified, promoted
 from ingest.store.spans import RawRelation
 
@@ -38,12 +39,9 @@ def gather(cursor: duckdb.DuckDBPyConnection, batch: Sequence[RawSpan], own: Own
     Args:
         before: how many of them there are; with 0 it begins anew.
     """
-    cursor.register("span_frame", ArrowFrame(pl.DataFrame(_columns(batch, own, before), schema=_schema())))
     made = "INSERT INTO span_batch" if before else "CREATE OR REPLACE TEMP TABLE span_batch AS"
-    try:
+    with lent(cursor, "span_frame", pl.DataFrame(_columns(batch, own, before), schema=_schema())):
         cursor.execute(f"{made} SELECT * REPLACE ({_split('names')}, {_split('vals')}) FROM span_frame")
-    finally:
-        cursor.unregister("span_frame")
 
 
 def gathered() -> RawRelation:
@@ -52,19 +50,19 @@ def gathered() -> RawRelation:
     return RawRelation(sql, sql)
 
 
-def piece_relation(cursor: duckdb.DuckDBPyConnection, piece: Piece, own: OwnNames) -> RawRelation:
-    """The spans of some protobuf messages as raw spans, until they are released; `line` is the place of the message.
+@contextmanager
+def piece_relation(cursor: duckdb.DuckDBPyConnection, piece: Piece, own: OwnNames) -> Iterator[RawRelation]:
+    """The spans of some protobuf messages as raw spans, held meanwhile; `line` is the place of the message.
 
     Ids become hex and times null where they are unset; a time beyond what the store holds is its latest instant.
     """
     wanted = promoted(own)
     parameters = {"promoted_as": [PROMOTED + name for name in wanted]} if wanted else {}
     names = "list_concat(names, $promoted_as)" if wanted else "names"
-    cursor.register("span_piece", ArrowFrame(piece.shapes))
-    keys = cursor.execute(f"SELECT hash({names}) FROM span_piece ORDER BY shape", parameters).fetchall()
+    with lent(cursor, "span_piece", piece.shapes):
+        keys = cursor.execute(f"SELECT hash({names}) FROM span_piece ORDER BY shape", parameters).fetchall()
     shapes = piece.shapes.with_columns(pl.Series("shape_key", [key for (key,) in keys], dtype=pl.UInt64)).drop("shape")
     told = piece.spans.hstack(shapes[piece.spans["shape"]]).hstack(piece.groups.drop("group")[piece.spans["group"]])
-    cursor.register("span_piece", ArrowFrame(told))
     sql = f"""SELECT place AS line, NULL::VARCHAR AS line_state,
     left(concat_ws(' ', name, {_hex("trace_id")}, {_hex("span_id")}), {HEAD_CHARACTERS}) AS text, 0 AS encoding, scope,
     {_hex("trace_id")} AS trace_id, {_hex("span_id")} AS span_id, {_hex("parent_id")} AS parent_id,
@@ -74,12 +72,8 @@ def piece_relation(cursor: duckdb.DuckDBPyConnection, piece: Piece, own: OwnName
     {"list_concat(vals, extra)" if wanted else "vals"} AS vals, {", ".join(RESOURCE_PICKS)}, shape_key,
     {_id("trace_id", 16, or_of=8)} AS trace_told, {_id("span_id", 8)} AS span_told, {_id("parent_id", 8)} AS parent_told
 FROM span_piece"""
-    return RawRelation(sql, sql, parameters)
-
-
-def release(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Lets go of the piece."""
-    cursor.unregister("span_piece")
+    with lent(cursor, "span_piece", told):
+        yield RawRelation(sql, sql, parameters)
 
 
 def _hex(column: str) -> str:

@@ -17,8 +17,7 @@ import polars as pl
 
 from ingest.formats.visible import unmarked
 from ingest.mapping import Mapping
-from ingest.store import retention, span_columns, span_repeats, span_source, span_width
-from ingest.store.database import ArrowFrame
+from ingest.store import frames, retention, span_columns, span_repeats, span_source, span_width
 from ingest.store.span_columns import DAY_NS, PROMOTED, Learned, Limits
 
 SILENT = ("line.nothing", "line.empty", "line.snake")  # lines that tell no span, and are no fault
@@ -107,11 +106,8 @@ def learn(cursor: duckdb.DuckDBPyConnection, raw: str, parameters: Parameters, l
 
 
 def _replace(cursor: duckdb.DuckDBPyConnection, table: str, frame: pl.DataFrame) -> None:
-    cursor.register("learned_frame", ArrowFrame(frame))
-    try:
+    with frames.lent(cursor, "learned_frame", frame):
         cursor.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT * FROM learned_frame")
-    finally:
-        cursor.unregister("learned_frame")
 
 
 def take_in(

@@ -15,7 +15,7 @@ from analysis.aggregates.distribution import distributions
 from analysis.metrics.measure import measure
 from analysis.objectives import default_objectives
 from ingest.schema import NS_PER_S
-from ingest.store.database import ArrowFrame
+from ingest.store.frames import ArrowFrame
 from tests.support.builders import MONDAY_NS, frame, request
 
 ROWS = 1_000_000

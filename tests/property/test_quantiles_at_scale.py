@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from analysis.aggregates.statistics import quantile, quantile_expr
-from ingest.store.database import ArrowFrame
+from ingest.store.frames import ArrowFrame
 
 
 @pytest.mark.parametrize("n", [1, 2, 19, 20, 21, 1000, 99_999, 1_000_000])

@@ -24,7 +24,7 @@ from analysis.metrics.measure import measure
 from analysis.metrics.votes import MOST, votes_of
 from analysis.objectives import read_objectives
 from ingest.schema import NS_PER_S
-from ingest.store.database import ArrowFrame
+from ingest.store.frames import ArrowFrame
 from tests.support import reference
 from tests.support.builders import MONDAY_NS, frame, request
 from tests.support.examples import tried

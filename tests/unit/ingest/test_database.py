@@ -17,7 +17,8 @@ from ingest import schema
 from ingest.errors import SchemaMismatch, StoreHeld, StoreTooNew, UnreadableInput
 from ingest.selection import Selection
 from ingest.store import database
-from ingest.store.database import ArrowFrame, Store, StoreSettings
+from ingest.store.database import Store, StoreSettings
+from ingest.store.frames import ArrowFrame
 from tests.support.builders import frame, request
 
 

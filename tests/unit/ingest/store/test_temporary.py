@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
+import polars as pl
 import pytest
 
 from ingest import messages
@@ -12,7 +16,7 @@ from ingest.assemble import SpanOptions
 from ingest.formats.otlp_columns import Piece
 from ingest.mapping import Mapping
 from ingest.sniff import read_head
-from ingest.store import assembly, assembly_tree, span_batch, span_repeats, temporary
+from ingest.store import assembly, assembly_tree, frames, span_batch, span_repeats, temporary
 from ingest.store.database import Store
 from ingest.store.spans import RawRelation
 from ingest.unpack import open_source
@@ -84,10 +88,12 @@ def test_no_piece_of_protobuf_is_held_when_the_next_is_read(tmp_path: Path, monk
     held: list[list[str]] = []
     relation = span_batch.piece_relation
 
-    def looked_at(cursor: duckdb.DuckDBPyConnection, piece: Piece, own: Mapping) -> RawRelation:
+    @contextmanager
+    def looked_at(cursor: duckdb.DuckDBPyConnection, piece: Piece, own: Mapping) -> Iterator[RawRelation]:
         found = cursor.execute(f"{TEMPORARY.replace('table', 'view')} UNION ALL {TEMPORARY} ORDER BY 1").fetchall()
         held.append([name for (name,) in found if name.startswith("span_")])
-        return relation(cursor, piece, own)
+        with relation(cursor, piece, own) as told:
+            yield told
 
     monkeypatch.setattr(messages, "PIECE_SPANS", 3)
     monkeypatch.setattr(span_batch, "piece_relation", looked_at)
@@ -108,3 +114,14 @@ def test_what_is_released_is_free_before_the_transaction_ends() -> None:
         held = "SELECT coalesce(sum(memory_usage_bytes), 0) FROM duckdb_memory() WHERE tag = 'IN_MEMORY_TABLE'"
         assert onlooker.execute(held).fetchall()[0][0] < 4e6  # one of the four takes 16 MB
         assert cursor.execute(TEMPORARY).fetchall() == [("other",)]
+
+
+def test_rows_lent_to_a_transaction_are_not_held_until_it_ends() -> None:
+    with Store.open() as store, store.writing() as cursor:
+        frame = pl.DataFrame({"n": [1, 2]})
+        rows = weakref.ref(frame)
+        with frames.lent(cursor, "told", frame):
+            cursor.execute("CREATE TEMP TABLE kept AS SELECT * FROM told")
+        del frame
+        assert rows() is None
+        assert cursor.execute("SELECT sum(n) FROM kept").fetchall() == [(3,)]
