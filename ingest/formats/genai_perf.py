@@ -25,12 +25,12 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the
     scenarios: dict[object, str | None] = {}
     for row in json_rows(source, ("experiments", "[]", "experiment"), under="experiment"):
         if not isinstance(row, RawReject):
-            scenarios[row.path[1]] = _scenario(row.value)
+            scenarios[row.document, row.path[1]] = _scenario(row.value)
     for row in json_rows(source, ("experiments", "[]", "requests", "[]")):
         if isinstance(row, RawReject):
             yield row
             continue
-        columns = _columns(row.value) | {"scenario": scenarios.get(row.path[1])}
+        columns = _columns(row.value) | {"scenario": scenarios.get((row.document, row.path[1]))}
         yield checked(columns, line=row.line, offset=row.offset, raw=row.data)
     yield FROM_SEND
 

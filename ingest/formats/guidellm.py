@@ -37,9 +37,9 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the
         if row.path == ("args",):
             models.append(_model(row.value))
         elif row.path[2] == "scheduler_metrics":
-            runs[row.path[1]] = _measured_ns(row.value)
+            runs[row.document, row.path[1]] = _measured_ns(row.value)
         else:
-            shared[row.path[1]] = {"scenario": _scenario(row.value), "model": _model(row.value)}
+            shared[row.document, row.path[1]] = {"scenario": _scenario(row.value), "model": _model(row.value)}
     for row in json_rows(source, ("benchmarks", "[]", "requests", "*", "[]")):
         if isinstance(row, RawReject):
             yield row
@@ -47,8 +47,8 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the
         group = str(row.path[3])
         if group not in STATUS:
             continue  # `total` of some versions repeats the others
-        with_requests.add(row.path[1])
-        columns = _columns(row.value, STATUS[group]) | shared.get(row.path[1], {})
+        with_requests.add((row.document, row.path[1]))
+        columns = _columns(row.value, STATUS[group]) | shared.get((row.document, row.path[1]), {})
         columns["model"] = v.first(_body_model(row.value), columns.get("model"), *models)
         columns["requested_model"] = columns["model"]
         yield checked(columns, line=row.line, offset=row.offset, raw=row.data)

@@ -7,12 +7,14 @@ on the left; the resource stands once per process.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RawSpan, RowReader, Source
 from ingest.formats.json_rows import Path, Row, json_rows, reject
+from ingest.formats.memo import memo
 from ingest.formats.span_values import hex_id, kind_of, parent_id, status_of, tagged
 
 TRACES: tuple[Path, ...] = (("data", "[]"), ("data",), (), ("[]",))  # where a trace may lie in a document
@@ -25,17 +27,26 @@ def sniff(head: Head) -> float:
 
 
 def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the contract of readers
-    processes: dict[tuple[str | int, ...], dict[str, dict[str, str]]] = {}
-    for row in json_rows(source.looked_ahead, *((*trace, "processes") for trace in TRACES)):
-        if not isinstance(row, RawReject) and row.path:
-            processes[row.path[:-1]] = _resources(row.value)
-    for row in json_rows(source, *((*trace, "spans", "[]") for trace in TRACES)):
-        if isinstance(row, RawReject):
-            yield row
-        elif row.path:
-            yield _span(row.value, processes.get(row.path[:-2], {}), row.line)
-        else:
-            yield from _line(row)
+    with memo() as processes:
+        for row in json_rows(source.looked_ahead, *((*trace, "processes") for trace in TRACES)):
+            if not isinstance(row, RawReject) and row.path:
+                processes[_place(row, -1)] = json.dumps(_resources(row.value))
+        last: str | None = None
+        resources: dict[str, dict[str, str]] = {}
+        for row in json_rows(source, *((*trace, "spans", "[]") for trace in TRACES)):
+            if isinstance(row, RawReject):
+                yield row
+            elif row.path:
+                if last != (trace := _place(row, -2)):
+                    last, resources = trace, json.loads(processes.get(trace) or "{}")
+                yield _span(row.value, resources, row.line)
+            else:
+                yield from _line(row)
+
+
+def _place(row: Row, end: int) -> str:
+    """Where the trace lies that a row is found in, so far below it, as a key."""
+    return "/".join(map(str, (row.document, *row.path[:end])))
 
 
 def _line(row: Row) -> Iterator[RawRow]:

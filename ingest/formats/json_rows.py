@@ -37,13 +37,14 @@ _BLANK = b" \t\r\n"
 
 @dataclass(frozen=True)
 class Row:
-    """One JSON object: its value, where it stands, and where in the document it was found."""
+    """One JSON object: its value, where it stands, where in the document it was found, and in which of several."""
 
     value: dict[str, Any]
     line: int
     offset: int
     path: tuple[str | int, ...] = ()
     data: bytes = b""
+    document: int = 0
 
 
 def reject(reason: str, line: int | None, offset: int | None, data: bytes | str | Cells, detail: str = "") -> RawReject:
@@ -190,7 +191,7 @@ def document_rows(stream: IO[bytes], *paths: Path) -> Iterator[Row | RawReject]:
         if isinstance(piece, RawReject):
             yield piece
             continue
-        data, line, offset, path = piece
+        data, line, offset, path, document = piece
         try:
             value = decode(data)
         except UnicodeDecodeError:
@@ -199,12 +200,12 @@ def document_rows(stream: IO[bytes], *paths: Path) -> Iterator[Row | RawReject]:
             yield reject("invalid_json", line, offset, data)
         else:
             if isinstance(value, dict):
-                yield Row(value, line, offset, path, data)
+                yield Row(value, line, offset, path, data, document)
             else:
                 yield reject("not_an_object", line, offset, data)
 
 
-Piece = tuple[bytes, int, int, tuple[str | int, ...]]
+Piece = tuple[bytes, int, int, tuple[str | int, ...], int]
 
 
 class _Cutter:
@@ -244,7 +245,7 @@ class _Cutter:
                     yield self._reject("invalid_json", self._at - 1)
                     return
                 if self._keep is not None and len(self._open) == depth_of_piece:
-                    yield self._cut()
+                    yield (*self._cut(), n_values)
                 self._open.pop()
                 self._path.pop()
                 n_values += not self._open
@@ -279,7 +280,7 @@ class _Cutter:
             for path in self._paths
         )
 
-    def _cut(self) -> Piece:
+    def _cut(self) -> tuple[bytes, int, int, tuple[str | int, ...]]:
         start = self._keep or 0
         self._keep = None
         return self._buffer[start : self._at], self._line_at(start), self._base + start, tuple(self._path[:-1])

@@ -11,6 +11,7 @@ told as spans. Several observations at the top of a trace get one parent, the tr
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RawSpan, RowReader, Source
 from ingest.formats.csv_rows import csv_rows
 from ingest.formats.heads import Cells, named
-from ingest.formats.json_rows import json_rows, reject
+from ingest.formats.json_rows import Row, json_rows, reject
+from ingest.formats.memo import Memo, memo
 from ingest.formats.parquet_rows import parquet_rows
 from ingest.formats.unread import merged, renamed
 
@@ -32,6 +34,7 @@ _REASONING = ("output_reasoning_tokens", "completion_details.reasoning", "output
 
 
 _ASKERS = {"user_id", "session_id"}
+_OF_TRACE = ("id", "name", "user_id", "session_id", "environment", "release", "version", "tags")  # what is read of it
 _TRACE_MARKS = {"bookmarked", "public", "html_path", "release", "project_id", "scores", "environment", "tags"}
 
 
@@ -43,6 +46,18 @@ class _Top:
     start_ns: int = 0
     end_ns: int = 0
     name: str = ""
+
+    @classmethod
+    def read(cls, told: str) -> _Top:
+        """What `written` wrote."""
+        count, start, end, name = told.split(" ", 3)
+        return cls(int(count), int(start), int(end), name)
+
+    def written(self) -> str:
+        return f"{self.count} {self.start_ns} {self.end_ns} {self.name}"
+
+
+Tops = Memo | dict[str, str]  # trace id -> a written _Top
 
 
 def sniff(head: Head) -> float:
@@ -75,19 +90,18 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
     if _is_of_traces(_names(head)):
         yield from _traces(source, head)
         return
-    tops: dict[str, _Top] = {}
-    for item in _observations(source.looked_ahead, head):
-        if not isinstance(item, RawReject):
-            _note_top(tops, item[0])
-    several = {trace: top for trace, top in tops.items() if top.count > 1}
-    for item in _observations(source, head):
-        if isinstance(item, RawReject):
-            yield item
-        else:
-            row, line, raw = item
-            yield _span(row, line, raw, {}, several)
-    for trace_id, top in several.items():
-        yield _root(trace_id, top, {})
+    with memo() as tops:
+        for item in _observations(source.looked_ahead, head):
+            if not isinstance(item, RawReject):
+                _note_top(tops, item[0])
+        for item in _observations(source, head):
+            if isinstance(item, RawReject):
+                yield item
+            else:
+                row, line, raw = item
+                yield _span(row, line, raw, {}, tops)
+        for trace_id, top in _several(tops):
+            yield _root(trace_id, top, {})
 
 
 Item = tuple[dict[str, Any], int, bytes | str | Cells]
@@ -105,14 +119,13 @@ def _traces(source: Source, head: Head) -> Iterator[RawRow]:
             continue
         trace, line, raw = item
         inside = [_snake_keys(one) for one in v.listing(trace.get("observations")) if isinstance(one, dict)]
-        tops: dict[str, _Top] = {}
+        tops: dict[str, str] = {}
         for one in inside:
             one.setdefault("trace_id", trace.get("id"))
             _note_top(tops, one)
-        several = {trace_id: top for trace_id, top in tops.items() if top.count > 1}
         for one in inside:
-            yield _span(one, line, raw, trace, several)
-        for trace_id, top in several.items():
+            yield _span(one, line, raw, trace, tops)
+        for trace_id, top in _several(tops):
             yield _root(trace_id, top, trace)
         if not inside:
             yield _record(trace, line, raw)
@@ -167,34 +180,39 @@ def _rows(source: Source, head: Head, paths: tuple[tuple[str, ...], ...]) -> Ite
 
 def _download(source: Source) -> Iterator[RawRow]:
     """Spans of one or more downloads `{"trace": ..., "observations": [...]}`."""
-    traces: dict[object, dict[str, Any]] = {}
-    tops: dict[str, _Top] = {}
-    for row in json_rows(source, ("trace",), ("[]", "trace"), under="trace"):
-        if not isinstance(row, RawReject):
-            traces[row.path[:-1]] = _snake_keys(row.value) if row.path else {}
-    for item in _told(source.looked_ahead, traces):
-        if not isinstance(item, RawReject):
-            _note_top(tops, item[0])
-    several = {key: top for key, top in tops.items() if top.count > 1}
-    for item in _told(source, traces):
-        if isinstance(item, RawReject):
-            yield item
-        else:
-            row_value, line, raw = item
-            yield _span(row_value, line, raw, row_value["trace"], several)
-    known = {_trace_id(trace.get("id")): trace for trace in traces.values()}
-    for trace_id, top in several.items():
-        yield _root(trace_id, top, known.get(trace_id, {}))
+    with memo() as traces, memo() as known, memo() as tops:
+        for row in json_rows(source, ("trace",), ("[]", "trace"), under="trace"):
+            if not isinstance(row, RawReject) and row.path:
+                trace = _snake_keys(row.value)
+                told = json.dumps({name: trace.get(name) for name in _OF_TRACE})
+                traces[_place(row, -1)] = told
+                known[_trace_id(trace.get("id")) or ""] = told
+        for item in _told(source.looked_ahead, traces):
+            if not isinstance(item, RawReject):
+                _note_top(tops, item[0])
+        for item in _told(source, traces):
+            if isinstance(item, RawReject):
+                yield item
+            else:
+                row_value, line, raw = item
+                yield _span(row_value, line, raw, row_value["trace"], tops)
+        for trace_id, top in _several(tops):
+            yield _root(trace_id, top, json.loads(known.get(trace_id) or "{}"))
 
 
-def _told(source: Source, traces: Mapping[object, dict[str, Any]]) -> Iterator[Item | RawReject]:
+def _place(row: Row, end: int) -> str:
+    """Where the download lies that a row is found in, so far below it, as a key."""
+    return "/".join(map(str, (row.document, *row.path[:end])))
+
+
+def _told(source: Source, traces: Memo) -> Iterator[Item | RawReject]:
     """Observations of all downloads under snake-case names, each with its trace."""
     for row in json_rows(source, ("observations", "[]"), ("[]", "observations", "[]")):
         if isinstance(row, RawReject):
             yield row
             continue
         if row.path:
-            trace, observations = traces.get(row.path[:-2], {}), [row.value]
+            trace, observations = json.loads(traces.get(_place(row, -2)) or "{}"), [row.value]
         else:  # a line that holds a download
             trace = _snake_keys(v.mapping(row.value.get("trace")))
             observations = [one for one in v.listing(row.value.get("observations")) if isinstance(one, dict)]
@@ -227,14 +245,21 @@ def _root_id(trace_id: str) -> str:
     return v.hashed_id("langfuse trace", trace_id, digits=16)
 
 
-def _note_top(tops: dict[str, _Top], row: Mapping[str, Any]) -> None:
+def _note_top(tops: Tops, row: Mapping[str, Any]) -> None:
     trace_id, start = _trace_id(row.get("trace_id")), v.instant_ns(row.get("start_time"))
     if v.text(row.get("parent_observation_id")) or trace_id is None or start is None:
         return
     end = v.instant_ns(row.get("end_time")) or start
-    top = tops.setdefault(trace_id, _Top(0, start, end, v.text(row.get("trace_name")) or ""))
+    told = tops.get(trace_id)
+    top = _Top.read(told) if told else _Top(0, start, end, v.text(row.get("trace_name")) or "")
     top.count += 1
     top.start_ns, top.end_ns = min(top.start_ns, start), max(top.end_ns, end)
+    tops[trace_id] = top.written()
+
+
+def _several(tops: Tops) -> Iterator[tuple[str, _Top]]:
+    """The traces of several observations at the top."""
+    return ((trace_id, top) for trace_id, told in tops.items() if (top := _Top.read(told)).count > 1)
 
 
 def _root(trace_id: str, top: _Top, trace: Mapping[str, Any]) -> RawSpan:
@@ -254,14 +279,15 @@ def _root(trace_id: str, top: _Top, trace: Mapping[str, Any]) -> RawSpan:
 
 
 def _span(
-    row: Mapping[str, Any], line: int, raw: bytes | str | Cells, trace: Mapping[str, Any], several: Mapping[str, _Top]
+    row: Mapping[str, Any], line: int, raw: bytes | str | Cells, trace: Mapping[str, Any], tops: Tops
 ) -> RawSpan | RawReject:
     trace_id, start = _trace_id(row.get("trace_id")), v.instant_ns(row.get("start_time"))
     if trace_id is None or start is None:
         reason, key = ("no_trace_id", "trace_id") if trace_id is None else ("start_unset", "start_time")
         return reject(reason, line, None, raw, named(key, row.get(key), "is none"))
     parent = v.text(row.get("parent_observation_id"))
-    parent_id = _span_id(parent) if parent else _root_id(trace_id) if trace_id in several else None
+    has_root = not parent and _Top.read(tops.get(trace_id) or "0 0 0 ").count > 1
+    parent_id = _span_id(parent) if parent else _root_id(trace_id) if has_root else None
     end = v.instant_ns(row.get("end_time"))
     name = v.text(row.get("name")) or "observation"
     kind = (v.text(row.get("type")) or "span").lower()

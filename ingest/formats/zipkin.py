@@ -14,9 +14,8 @@ from typing import Any
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RawSpan, RowReader, Source
 from ingest.formats.json_rows import json_rows
+from ingest.formats.memo import Memo, memo
 from ingest.formats.span_values import hex_id, kind_of, parent_id, plain
-
-Half = tuple[str, str, str]  # trace id, span id, service of the server half
 
 
 def sniff(head: Head) -> float:
@@ -26,12 +25,12 @@ def sniff(head: Head) -> float:
 
 
 def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the contract of readers
-    halves: set[Half] = set()
-    for row in json_rows(source.looked_ahead):
-        if not isinstance(row, RawReject) and row.value.get("shared") is True:
-            halves.add((*_ids(row.value), _service(row.value)))
-    for row in json_rows(source):
-        yield row if isinstance(row, RawReject) else _span(row.value, halves, row.line)
+    with memo() as halves:
+        for row in json_rows(source.looked_ahead):
+            if not isinstance(row, RawReject) and row.value.get("shared") is True:
+                halves[_half_id(*_ids(row.value), _service(row.value))] = ""
+        for row in json_rows(source):
+            yield row if isinstance(row, RawReject) else _span(row.value, halves, row.line)
 
 
 def _ids(span: Mapping[str, Any]) -> tuple[str, str]:
@@ -42,18 +41,19 @@ def _service(span: Mapping[str, Any]) -> str:
     return v.text(v.at(span, "localEndpoint", "serviceName")) or ""
 
 
-def _half_id(half: Half) -> str:
-    return v.hashed_id("server half", *half, digits=16)
+def _half_id(trace_id: str, span_id: str, service: str) -> str:
+    """Id of the server half of a call."""
+    return v.hashed_id("server half", trace_id, span_id, service, digits=16)
 
 
-def _span(span: Mapping[str, Any], halves: set[Half], line: int) -> RawSpan:
+def _span(span: Mapping[str, Any], halves: Memo, line: int) -> RawSpan:
     trace_id, span_id = _ids(span)
     service = _service(span)
     parent = parent_id(span.get("parentId"))
-    if parent and (trace_id, parent, service) in halves:
-        parent = _half_id((trace_id, parent, service))
+    if parent and not halves.is_empty and halves.get(half := _half_id(trace_id, parent, service)) is not None:
+        parent = half
     if span.get("shared") is True:
-        parent, span_id = span_id, _half_id((trace_id, span_id, service))
+        parent, span_id = span_id, _half_id(trace_id, span_id, service)
     tags = plain(span.get("tags"))
     start = v.duration_ns(span.get("timestamp"), "us") or 0
     duration = v.duration_ns(span.get("duration"), "us")

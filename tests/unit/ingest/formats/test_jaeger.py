@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 from ingest.formats.contract import RawSpan
 from tests.support.readers import DATA, rejects, spans, told_format
@@ -59,3 +61,16 @@ def test_a_torn_trace_keeps_its_whole_spans() -> None:
 def test_a_bare_trace_tells_what_the_answer_of_the_api_tells() -> None:
     whole, bare = (spans(DATA / "jaeger" / f"{name}.json") for name in ("good", "bare"))
     assert [replace(span, line=None) for span in bare] == [replace(span, line=None) for span in whole]
+
+
+def test_each_of_several_documents_has_the_processes_of_its_own(tmp_path: Path) -> None:
+    def answer(trace: str, service: str) -> str:
+        told = {"traceID": trace, "spanID": trace[:16], "operationName": "turn", "processID": "p1"}
+        spans = [told | {"startTime": 1_770_000_000_000_000, "duration": 1000}]
+        return json.dumps(
+            {"data": [{"traceID": trace, "spans": spans, "processes": {"p1": {"serviceName": service}}}]}, indent=1
+        )
+
+    path = tmp_path / "two.json"
+    path.write_text(answer("a" * 32, "gateway") + "\n" + answer("b" * 32, "engine"))
+    assert [span.resource for span in spans(path)] == [{"service.name": "gateway"}, {"service.name": "engine"}]
