@@ -19,7 +19,7 @@ from analysis.causes.candidates import cache, cold, memory, outer, replicas, sea
 from analysis.causes.candidates.candidate import Candidate
 from analysis.causes.candidates.concurrency import moves_with_concurrency
 from analysis.causes.goal import Goal, population
-from analysis.causes.rows import ENGINE
+from analysis.causes.rows import ENGINE, hides_the_wait
 from analysis.causes.scene import Scene
 from analysis.causes.settings import CauseSettings
 from analysis.causes.shift import columns_of, shift_of
@@ -104,7 +104,7 @@ class Investigation:
             *cache.candidates(scene, self.work, settings),
             *speed.candidates(scene, self.work, settings),
             *fewer,
-            *seats.candidates(scene, settings),
+            *seats.candidates(scene, self.work, settings),
             *memory.candidates(scene, settings, short),
             *skew.candidates(scene, settings, short),
         )
@@ -166,7 +166,7 @@ class Investigation:
         leading = leading_stage(excess) if excess is not None else None
         if excess is None or leading is None:
             return []
-        if leading == "unattributed" and self._hides_the_wait():
+        if leading == "unattributed" and hides_the_wait(self.scene.rows.absent):
             hidden = [one.at("before_first_token", excess.share(leading)) for one in self.ranked(goal, inside)]
             if hidden:
                 return hidden
@@ -187,13 +187,6 @@ class Investigation:
             Explanation(stage, self._outer(stage), excess.share(stage), excess.share(stage)) for stage in outer_stages
         ]
         return around + found if leading not in ENGINE else found + around
-
-    def _hides_the_wait(self) -> bool:
-        """Whether queue and prefill have no column of their own, so that what is left of the time holds them."""
-        rows = self.scene.rows
-        return rows.has("decode_ns") and not any(
-            rows.has(name) for name in ("queue_ns", "prefill_ns", "before_first_token_ns")
-        )
 
     def _gaps(self, goal: Goal, inside: pl.DataFrame) -> list[Explanation]:
         """For the longest gap: stalls, where no change of speed or load reaches the same requests more strongly."""

@@ -16,14 +16,14 @@ def counted_batch(frame: pl.DataFrame) -> pl.Series:
 
     A run of several calls is taken as one stretch that ends with its last token.
     """
-    seconds = [pl.col(name).fill_null(0.0) for name in ("t_queue", "t_prefill", "t_before_first_token", "t_decode")]
-    queue, prefill, before, decode = seconds
+    queue, prefill, before = (pl.col(f"t_{name}").fill_null(0.0) for name in ("queue", "prefill", "before_first_token"))
+    answer = pl.coalesce("t_decode", "t_after_first_token", pl.lit(0.0))
     first = pl.col("at") + pl.coalesce("m_ttft", queue + prefill + before)
     spans = frame.select(
         pl.col("replica").to_physical() if frame.schema["replica"] == pl.Categorical else pl.col("replica"),
         begin=first - prefill,
         middle=first,
-        end=pl.max_horizontal(first + decode, first),
+        end=pl.max_horizontal(first + answer, first),
     ).with_row_index("row")
     known = spans.drop_nulls()
     begins = known.select("replica", time="begin", delta=pl.lit(1))

@@ -9,6 +9,7 @@ no request carries.
 from __future__ import annotations
 
 import json
+from collections.abc import Set
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -97,6 +98,11 @@ class Rows:
     def has(self, *columns: str) -> bool:
         return not any(column in self.absent for column in columns)
 
+    @property
+    def times_answers(self) -> bool:
+        """Whether the time after the first token is known, of the engine or by a client's clock."""
+        return self.has("decode_ns") or self.has("after_first_token_ns")
+
     def missing(self, *columns: str) -> list[str]:
         return [column for column in columns if column in self.absent]
 
@@ -146,7 +152,8 @@ def thinned(frame: pl.DataFrame, fewest_bad: int, settings: CauseSettings) -> tu
 def _running(frame: pl.DataFrame) -> pl.Series:
     """Sequences in flight per request of a measured frame, counted, as column COUNTED."""
     clock = divided(pl.col("started_ns") - pl.col("started_ns").min(), NS_PER_S).alias("at")
-    times = [_seconds(frame, stage) for stage in ("queue", "prefill", "before_first_token", "decode")]
+    stages = ("queue", "prefill", "before_first_token", "decode", "after_first_token")
+    times = [_seconds(frame, stage) for stage in stages]
     told = frame.select(clock, _coded(frame, "replica"), pl.col("ttft").alias("m_ttft"), *times).with_row_index(
         "at_row"
     )
@@ -201,7 +208,7 @@ def prepare(frame: pl.DataFrame) -> Rows:
     )
     if not prepared["at"].is_sorted():  # the store gives them in this order, and a sort copies all
         prepared = prepared.sort("at", maintain_order=True)
-    prepared = prepared.with_columns(_pool(known), _uncached(absent))
+    prepared = prepared.with_columns(_pool(known), _uncached(absent), *_halves(absent))
     basis = "measured" if "batch_size" not in absent else None
     if basis is None and COUNTED in timed.columns:
         basis = "counted"
@@ -256,6 +263,23 @@ def _seconds(frame: pl.DataFrame, stage: str) -> pl.Expr:
     if name not in frame.columns:
         return pl.lit(None, dtype=pl.Float64).alias(f"t_{stage}")
     return divided(pl.col(name), NS_PER_S).alias(f"t_{stage}")
+
+
+def _halves(absent: Set[str]) -> list[pl.Expr]:
+    """A call before and after its first token: as the engine measured it, else as a client's clock split it.
+
+    `t_prompt` then holds the wait as well, so that only its low quantiles speak of prefill.
+    """
+    rest = ["t_unattributed"] if hides_the_wait(absent) else []
+    return [
+        pl.coalesce("t_prefill", "t_before_first_token", *rest).alias("t_prompt"),
+        pl.coalesce("t_decode", "t_after_first_token").alias("t_answer"),
+    ]
+
+
+def hides_the_wait(absent: Set[str]) -> bool:
+    """Whether queue and prefill have no column of their own, so that what is left of the time holds them."""
+    return "decode_ns" not in absent and {"queue_ns", "prefill_ns", "before_first_token_ns"} <= absent
 
 
 def _pool(known: list[str]) -> pl.Expr:

@@ -26,6 +26,12 @@ _NUMERIC: dict[str, Callable[[float, float], bool]] = {
 NUMERIC_OPS = tuple(_NUMERIC)
 OPS: tuple[str, ...] = ("eq", "ne", "in", "not_in", *_NUMERIC)
 
+HIDDEN = {  # stages that one time holds, where nothing measured them apart
+    "before_first_token": ("queue", "prefill"),
+    "after_first_token": ("decode",),
+    "model": ("queue", "prefill", "decode"),
+}
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -112,7 +118,7 @@ class Rule:
     source: str
 
     def applies(self, stage: str) -> bool:
-        return not self.stages or stage in self.stages
+        return not self.stages or not {stage, *HIDDEN.get(stage, ())}.isdisjoint(self.stages)
 
 
 @dataclass(frozen=True)

@@ -125,6 +125,19 @@ def without(rows: Sequence[Row], *columns: str) -> list[Row]:
     return [row | dict.fromkeys(columns) for row in rows]
 
 
+def clocked(rows: Sequence[Row]) -> list[Row]:
+    """The rows as a gateway would give them that sees the engine from outside: a call before and after its first token."""
+    split = [
+        row
+        | {
+            "before_first_token_ns": row["queue_ns"] + row["prefill_ns"],
+            "after_first_token_ns": row["decode_ns"],
+        }
+        for row in rows
+    ]
+    return without(split, "queue_ns", "prefill_ns", "decode_ns")
+
+
 def objectives(text: str = OBJECTIVES) -> Objectives:
     return read_objectives(text, "objectives.yaml")
 

@@ -6,6 +6,7 @@ folder in which runs are kept: the same arguments give the same output, so a sec
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
 import json
 import os
@@ -181,6 +182,20 @@ def misses(records: Sequence[dict[str, Any]]) -> list[str]:
 
 def _is_miss(score: str, value: float) -> bool:
     return bool(value) if score == "rec_harmful" else value < (0.5 if score == "window_iou" else 1.0)
+
+
+def without_columns(case: Path, names: Sequence[str], folder: Path) -> Path:
+    """The case as a source would give it that does not know these columns."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in case.iterdir():
+        if not path.name.startswith("requests."):
+            (folder / path.name).symlink_to(path)
+    kept = "requests.jsonl.gz"
+    with gzip.open(case / kept, "rt") as rows, gzip.open(folder / kept, "wt", compresslevel=1) as out:
+        for line in rows:
+            row = json.loads(line)
+            out.write(json.dumps({name: value for name, value in row.items() if name not in names}) + "\n")
+    return folder
 
 
 def moved(case: Path, factor: float, folder: Path) -> Path:

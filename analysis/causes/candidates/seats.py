@@ -3,7 +3,7 @@
 Input: Scene. Output: candidate seats_low per model, or none.
 Source: those who waited more than four times the normal P95 met a batch whose 90th percentile stays well below the
 normal P99 batch while memory was free. Measured among waiting requests, for the edges of the incident still saw the
-old limit.
+old limit. Where only the first token was timed, the wait is what the prompt's own prefill leaves of that time.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import polars as pl
 
 from analysis.aggregates.statistics import quantile
 from analysis.causes.candidates.candidate import Candidate
+from analysis.causes.candidates.work import Offered
 from analysis.causes.scene import Scene
 from analysis.causes.settings import CauseSettings
 from analysis.result import Evidence
@@ -21,28 +22,41 @@ FLOOR_S = 0.2  # a shorter wait is a step of the scheduler, not a queue
 ROOM = 1.5  # seats that the device would have had beyond the normal's largest batch
 
 
-def candidates(scene: Scene, settings: CauseSettings) -> list[Candidate]:
-    if scene.rows.batch_basis is None or not scene.rows.has("queue_ns"):
+def candidates(scene: Scene, work: Offered, settings: CauseSettings) -> list[Candidate]:
+    wait = _wait(scene, work)
+    if scene.rows.batch_basis is None or wait is None:
         return []
     unit = "model" if "model" in scene.rows.dimensions else None
     groups = scene.inside[unit].drop_nulls().unique().cast(pl.String).sort().to_list() if unit else ["all"]
+    inside, normal = (frame.with_columns(wait.alias("wait")) for frame in (scene.inside, scene.normal))
     found = []
     for name in groups:
         mine = pl.col(unit).cast(pl.String) == name if unit else pl.lit(value=True)
-        made = _limit(scene, scene.inside.filter(mine), scene.normal.filter(mine), (unit, name), settings=settings)
+        made = _limit(scene, inside.filter(mine), normal.filter(mine), (unit, name), settings=settings)
         if made is not None:
             found.append(made)
     return found
+
+
+def _wait(scene: Scene, work: Offered) -> pl.Expr | None:
+    """Seconds in the queue, or before the first token beyond what prefill of the prompt takes; None where neither is known."""
+    rows = scene.rows
+    if rows.has("queue_ns"):
+        return pl.col("t_queue")
+    if rows.has("prefill_ns") or not work.alpha or "model" not in rows.dimensions:
+        return None
+    rate = pl.col("model").cast(pl.String).replace_strict(work.alpha, default=None, return_dtype=pl.Float64)
+    return (pl.col("t_prompt") - rate * pl.col("uncached")).clip(lower_bound=0.0)
 
 
 def _limit(
     scene: Scene, inside: pl.DataFrame, normal: pl.DataFrame, of: tuple[str | None, str], *, settings: CauseSettings
 ) -> Candidate | None:
     unit, name = of
-    usual_wait, usual_batch = quantile(normal["t_queue"], 0.95), quantile(normal["batch_size"], 0.99)
+    usual_wait, usual_batch = quantile(normal["wait"], 0.95), quantile(normal["batch_size"], 0.99)
     if usual_wait is None or usual_batch is None or usual_batch <= 0:
         return None
-    waiting = inside.filter((pl.col("t_queue") > max(WAITED * usual_wait, FLOOR_S)) & (pl.col("batch_size") > 0))
+    waiting = inside.filter((pl.col("wait") > max(WAITED * usual_wait, FLOOR_S)) & (pl.col("batch_size") > 0))
     if waiting.height < settings.min_support or waiting.height < 0.02 * inside.height:
         return None
     ceiling = quantile(waiting["batch_size"], 0.9) or 0.0
@@ -51,7 +65,7 @@ def _limit(
     memory = quantile(waiting["kv_cache_usage"], 0.9) if scene.rows.has("kv_cache_usage") else None
     if memory is not None and memory >= settings.memory_free:
         return None
-    waited = quantile(waiting["t_queue"], 0.5)
+    waited = quantile(waiting["wait"], 0.5)
     multiplier = usual_batch / max(ceiling, 1.0) * ROOM
     pools = waiting["pool"].cast(pl.String).value_counts()
     reach = {str(pool): multiplier for pool, count in pools.iter_rows() if count >= settings.min_support}

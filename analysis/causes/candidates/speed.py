@@ -26,7 +26,8 @@ SHARED = ("deployment_version", "model", "region")
 
 
 def candidates(scene: Scene, work: Offered, settings: CauseSettings) -> list[Candidate]:
-    if scene.rows.batch_basis is None or not scene.rows.has("output_tokens", "decode_ns", "model"):
+    rows = scene.rows
+    if rows.batch_basis is None or not rows.has("output_tokens", "model") or not rows.times_answers:
         return []
     unit = "replica" if scene.rows.has("replica") else "pool"
     table = _ratios(scene, work, unit)
@@ -56,11 +57,12 @@ def _ratios(scene: Scene, work: Offered, unit: str) -> pl.DataFrame:
     whole model has no healthy peers.
     """
     usable = pl.col("ok") & (pl.col("output_tokens") > pl.col("llm_calls") + 4) & (pl.col("batch_size") > 0)
-    per_token = pl.col("t_decode") / (pl.col("output_tokens") - pl.col("llm_calls"))
+    per_token = pl.col("t_answer") / (pl.col("output_tokens") - pl.col("llm_calls"))
     step = (pl.col("batch_size").clip(lower_bound=1.0).log() / pl.lit(BATCH_STEP).log()).floor().cast(pl.Int32)
     chosen = {"unit": pl.col(unit).cast(pl.String), "model": pl.col("model"), "batch": step, "per_token": per_token}
     normal, inside = (
-        frame.lazy().filter(usable).select(**chosen).drop_nulls("unit") for frame in (scene.normal, scene.inside)
+        frame.lazy().filter(usable).select(**chosen).drop_nulls(["unit", "per_token"])
+        for frame in (scene.normal, scene.inside)
     )
     usual = normal.group_by("model", "batch").agg(usual=quantile_expr("per_token", 0.5), seen=pl.len())
     usual = usual.filter(pl.col("seen") >= 20).drop("seen")

@@ -74,11 +74,13 @@ def _rates(scene: Scene) -> tuple[dict[str, float], dict[str, float]]:
     """Seconds per uncached prompt token and per output token, by model."""
     model = pl.col("model").cast(pl.String) if "model" in scene.rows.dimensions else pl.lit("all")
     ok = scene.normal.lazy().filter(pl.col("ok")).with_columns(asked=model)
-    batch = pl.col("batch_size").clip(lower_bound=1.0) if scene.rows.batch_basis else pl.lit(8.0)
+    is_known = scene.rows.batch_basis is not None  # else a client's clock tells load and work not apart
+    batch = pl.col("batch_size").clip(lower_bound=1.0) if is_known else pl.lit(8.0)
+    prompt, answer = ("t_prompt", "t_answer") if is_known else ("t_prefill", "t_decode")
     prefill = ok.filter(pl.col("uncached") > LONG_PROMPT).group_by("asked")
-    alpha = prefill.agg(rate=quantile_expr(pl.col("t_prefill") / pl.col("uncached"), 0.1)).collect()
+    alpha = prefill.agg(rate=quantile_expr(pl.col(prompt) / pl.col("uncached"), 0.1)).collect()
     decode = ok.filter(pl.col("output_tokens") > 0).group_by("asked")
-    beta = decode.agg(rate=(pl.col("t_decode") / batch).sum() / pl.col("output_tokens").sum()).collect()
+    beta = decode.agg(rate=(pl.col(answer) / batch).sum() / pl.col("output_tokens").sum()).collect()
     alphas = {str(name): float(rate) for name, rate in alpha.iter_rows() if rate and name is not None}
     betas = {str(name): float(rate) for name, rate in beta.iter_rows() if rate and name is not None}
     return alphas, betas

@@ -13,11 +13,11 @@ def rows(*spans: tuple[float, float, float, str | None]) -> pl.DataFrame:
         [
             {
                 "at": at, "m_ttft": first, "t_queue": first / 2, "t_prefill": first / 2, "t_before_first_token": None,
-                "t_decode": decode, "replica": replica,
+                "t_decode": decode, "t_after_first_token": None, "replica": replica,
             }
             for at, first, decode, replica in spans
         ],
-        schema_overrides={"t_before_first_token": pl.Float64, "replica": pl.String},
+        schema_overrides={"t_before_first_token": pl.Float64, "t_after_first_token": pl.Float64, "replica": pl.String},
     )  # fmt: skip
 
 
@@ -40,3 +40,12 @@ def test_a_request_that_still_waits_is_not_in_the_batch() -> None:
 
 def test_without_a_replica_nothing_is_counted() -> None:
     assert counted_batch(rows((0.0, 1.0, 5.0, None), (0.0, 1.0, 5.0, "a"))).to_list() == [None, 1.0]
+
+
+def test_answers_that_only_a_clients_clock_timed_count_as_long() -> None:
+    seen = rows((0.0, 1.0, 5.0, "a"), (1.0, 1.0, 5.0, "a"), (20.0, 1.0, 5.0, "a"))
+    unknown = pl.lit(None, dtype=pl.Float64)
+    halves = pl.col("t_decode").alias("t_after_first_token"), pl.col("m_ttft").alias("t_before_first_token")
+    clocked = seen.with_columns(*halves)
+    clocked = clocked.with_columns(t_decode=unknown, t_queue=unknown, t_prefill=unknown)
+    assert counted_batch(clocked).to_list() == counted_batch(seen).to_list() == [1.0, 2.0, 1.0]

@@ -90,6 +90,13 @@ def test_a_rule_says_nothing_of_a_stage_that_is_not_its_own() -> None:
     assert judge_rule(RULE, {**FACTS, "stage": "decode"}, frozenset()) is None
 
 
+@pytest.mark.parametrize("stage", ["before_first_token", "model"])
+def test_a_rule_is_tried_for_a_time_that_holds_its_stage_and_names_what_parts_them(stage: str) -> None:
+    judged = judge_rule(RULE, {"stage": stage, "n_bad": 100.0}, frozenset({"queue_ns"}))
+    assert judged == Judged(RULE, "untested", ("queue_ns",))
+    assert judge_rule(RULE, {"stage": "after_first_token", "n_bad": 100.0}, frozenset({"queue_ns"})) is None
+
+
 def test_a_rule_without_its_column_is_untested() -> None:
     facts = {**FACTS, "queue_share": None}
     assert judge_rule(RULE, facts, frozenset({"queue_ns"})) == Judged(RULE, "untested", ("queue_ns",))

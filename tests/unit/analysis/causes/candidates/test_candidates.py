@@ -11,7 +11,7 @@ from analysis.causes.candidates.candidate import Candidate
 from analysis.causes.candidates.concurrency import moves_with_concurrency
 from analysis.causes.goal import population
 from analysis.causes.scene import Scene
-from tests.support.service import Plant, Row, in_fault, service, without
+from tests.support.service import Plant, Row, clocked, in_fault, service, without
 from tests.unit.analysis.causes.candidates.scenes import SETTINGS, scene, work_of
 from tests.unit.analysis.causes.goals import a_goal
 
@@ -40,7 +40,7 @@ def of_cold(found: Scene) -> list[Candidate]:
 
 
 def of_seats(found: Scene) -> list[Candidate]:
-    return seats.candidates(found, SETTINGS)
+    return seats.candidates(found, work_of(found), SETTINGS)
 
 
 def of_memory(found: Scene) -> list[Candidate]:
@@ -189,11 +189,38 @@ def test_a_healthy_service_shows_none(detect: Detector) -> None:
         (of_replicas, moved(1.1), ("replica",)),
         (of_skew, moved(0.6), ("replica",)),
         (of_seats, waiting(2.0), ("queue_ns",)),
+        (of_seats, waiting(2.0), ("batch_size", "replica")),
         (of_cold, starting(0.3), ("cold_start",)),
     ],
 )
 def test_without_its_column_a_detector_is_silent(detect: Detector, plant: Plant, columns: tuple[str, ...]) -> None:
     assert detect(scene(rows=without(service(plant), *columns))) == []
+
+
+CLOCKED = ("longer prompts", "longer answers", "a lost cache", "a slow replica", "few seats")
+
+
+@pytest.mark.parametrize("name", CLOCKED)
+def test_the_clock_of_a_client_shows_it_where_no_engine_was_measured(name: str) -> None:
+    detect, plant, near, identity, segment = CASES[name]
+    assert [(found.id, found.segment) for found in detect(scene(rows=clocked(service(plant))))] == [(identity, segment)]
+    assert [found.id for found in detect(scene(rows=clocked(service(near)))) if found.id == identity] == []
+    assert detect(scene(rows=clocked(service()))) == []
+
+
+def test_a_slow_replica_shows_in_the_batch_that_is_counted_from_a_clients_clock() -> None:
+    rows = without(clocked(service(slow(2.0, "large-east-1"))), "batch_size")
+    assert [(found.id, found.segment) for found in of_speed(scene(rows=rows))] == [
+        ("replica_slow", (("replica", "large-east-1"),))
+    ]
+
+
+def test_few_seats_show_in_what_nobody_measured_beside_decode() -> None:
+    rows = [
+        row | {"queue_ns": None, "prefill_ns": None, "unattributed_ns": row["queue_ns"] + row["prefill_ns"]}
+        for row in service(waiting(2.0))
+    ]
+    assert [(found.id, found.segment) for found in of_seats(scene(rows=rows))] == [("seats_low", (("model", "small"),))]
 
 
 def test_more_of_everything_is_load_without_a_segment() -> None:
