@@ -30,6 +30,11 @@ SAYS: dict[str, str] = {
 }
 _WORK = ("queue", "prefill", "decode", "tool", "model", "before_first_token", "after_first_token")
 _MODEL = ("prefill", "decode", "model", "before_first_token", "after_first_token")
+_UP_TO_TOKENS = (
+    "prefill",
+    "model",
+    "before_first_token",
+)  # where decode alone is known, the rest hides the prompt's work
 _WORK_NS = pl.sum_horizontal(pl.col(f"{stage}_ns").fill_null(0) for stage in _WORK)
 
 STAGE_METRICS: tuple[Metric, ...] = tuple(
@@ -55,9 +60,9 @@ OVERHEAD = Metric(
     better=Better.LOWER,
     kind=Kind.REQUEST,
     needs=("e2e_ns", *(f"{stage}_ns" for stage in _MODEL)),
-    expr=pl.when(pl.any_horizontal(pl.col(f"{stage}_ns").is_not_null() for stage in _MODEL)).then(
+    expr=pl.when(pl.any_horizontal(pl.col(f"{stage}_ns").is_not_null() for stage in _UP_TO_TOKENS)).then(
         divided(pl.col("e2e_ns") - _WORK_NS, NS_PER_S)
     ),
     says="E2E without queue, prefill, decode and tools, or without the whole call where its inside is not known.",
-    source="the request minus its model calls and tools; unknown where no model time was measured",
+    source="the request minus its model calls and tools; unknown where no model time, or only decode, was measured",
 )

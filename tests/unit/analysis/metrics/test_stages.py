@@ -22,6 +22,7 @@ def test_overhead_leaves_out_a_call_of_unknown_inside_and_is_unknown_without_any
     assert row(e2e_ms=1000, model_ms=800)["overhead"] == 0.2
     assert row(e2e_ms=1000, before_first_token_ms=300, after_first_token_ms=500)["overhead"] == 0.2
     assert row(e2e_ms=1000, retrieval_ms=800)["overhead"] is None
+    assert row(e2e_ms=1000, decode_ms=700, unattributed_ms=300)["overhead"] is None
     assert row(model_ms=800)["overhead"] is None
 
 
