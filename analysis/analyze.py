@@ -6,9 +6,10 @@ bytes. Nothing here reads a clock, a setting of the process or a file of the use
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 
 import polars as pl
 
@@ -67,9 +68,9 @@ WORKED_OUT = "worked out from its requests"  # earlier findings without a stored
 
 @dataclass(frozen=True)
 class Measured:
-    """One side: its requests with figures, cost and `good_verdict`, what stands beside them, and the range."""
+    """One side: its requests with figures and cost, what stands beside them, and the range."""
 
-    frame: pl.DataFrame
+    rows: pl.DataFrame
     replica_hours: pl.DataFrame  # as stored
     hours: pl.DataFrame | None  # of the selection, with cost and idle part; None if there can be none
     ledger: Ledger
@@ -77,6 +78,12 @@ class Measured:
     selection: Selection
     dropped: str | None = None  # what the frame lacks, where days of the selection were dropped
     elsewhere: str | None = None  # from when to when requests are held, where the selection has none
+    objectives: Objectives = field(kw_only=True)  # that say what a good request is
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """The requests with `good_verdict`, which verdicts and causes do without."""
+        return with_good(self.rows, self.objectives, last_instant(self.rows))
 
 
 def analyze(
@@ -197,7 +204,7 @@ def judgement(
     other: Callable[[], Measured] | None = None,
     grade: str | None = None,
     only: str | None = None,
-    judged: tuple[ObjectiveResult, ...] | None = None,
+    known: tuple[ObjectiveResult, ...] = (),
 ) -> tuple[tuple[ObjectiveResult, ...], tuple[Finding, ...]]:
     """Verdicts and findings of a measured side: all of the analysis that asks why.
 
@@ -206,16 +213,18 @@ def judgement(
         catalog: rules that advise; the built-in ones if not given.
         other: gives what is normal, if the side has no unbroken part; called only then.
         grade: of the data; worked out if it is not given. At D no verdict is told.
-        only: id of the objective whose findings are asked for; None: of all.
-        judged: verdicts of this very side, where they are known already.
+        only: id of the objective whose findings and figures are asked for; None: of all. Of the others no more is told
+            than its causes need (attainment.judge).
+        known: results of `verdicts` of this very side, for the others.
     """
-    judged = judged or verdicts(store, side, objectives, fleet, grade)
+    told = None if only is None else (only,)
+    judged = verdicts(store, side, objectives, fleet, grade, told=told, known=known)
     findings = diagnose(
-        side.frame,
+        side.rows,
         judged,
         objectives.items,
         replica_hours=side.replica_hours,
-        baseline=None if other is None else lambda: other().frame,
+        baseline=None if other is None else lambda: other().rows,
         fleet=fleet,
         catalog=catalog,
         only=only,
@@ -224,21 +233,32 @@ def judgement(
 
 
 def verdicts(
-    store: Store, side: Measured, objectives: Objectives, fleet: Fleet | None, grade: str | None = None
+    store: Store,
+    side: Measured,
+    objectives: Objectives,
+    fleet: Fleet | None,
+    grade: str | None = None,
+    *,
+    told: Collection[str] | None = None,
+    known: tuple[ObjectiveResult, ...] = (),
 ) -> tuple[ObjectiveResult, ...]:
-    """The part of `judgement` that says what was kept; arguments as there."""
+    """The part of `judgement` that says what was kept; `told` and `known` as in attainment.judge, the others as there."""
+    before = {result.id for result in known if told is not None and result.id not in told}
+    anew = replace(objectives, items=tuple(item for item in objectives.items if item.id not in before))
     judged = judge(
-        side.frame,
+        side.rows,
         objectives,
         start_ns=side.selection.start_ns,
         end_ns=side.selection.end_ns,
         replica_hours=side.hours,
         fleet=fleet,
-        earlier=earlier_requests(store, side.selection, objectives, last_instant(side.frame)),
-        kept=kept_counts(store, side.selection, objectives, last_instant(side.frame)),
+        earlier=earlier_requests(store, side.selection, anew, last_instant(side.rows)),
+        kept=kept_counts(store, side.selection, anew, last_instant(side.rows)),
+        told=told,
+        known=known,
     )
-    if (grade or grade_of(side.frame, _uploads_behind(store, side))) == "D":
-        judged = tuple(withheld(result) for result in judged)
+    if (grade or grade_of(side.rows, _uploads_behind(store, side))) == "D":
+        judged = tuple(result if result.id in before else withheld(result) for result in judged)
     return judged
 
 
@@ -254,13 +274,13 @@ def measured(
     derived = grouped(pair for pair in selection.where if pair[0] in DERIVED_DIMENSIONS)
     if derived:
         frame = frame.filter(matches(derived))
-    frame = with_good(frame, objectives, last_instant(frame))
     frame = with_fluidity(frame, store.token_gaps(selection), good_objectives(objectives))
     stored = store.replica_hours(selection)
     hours = fleet_hours(stored, selection, fleet, frame)
     span = span_of(frame, selection.start_ns, selection.end_ns)
     elsewhere = _elsewhere(store) if frame.is_empty() else None
-    return Measured(frame, stored, hours, ledger, span, selection, _dropped(rolled_days(store, selection)), elsewhere)
+    dropped = _dropped(rolled_days(store, selection))
+    return Measured(frame, stored, hours, ledger, span, selection, dropped, elsewhere, objectives=objectives)
 
 
 def _elsewhere(store: Store) -> str | None:
@@ -351,7 +371,7 @@ def _uploads_behind(store: Store, side: Measured) -> pl.DataFrame:
     uploads = store.uploads()
     if side.selection.start_ns is None and side.selection.end_ns is None:
         return uploads
-    return uploads.filter(pl.col("upload_id").is_in(side.frame.get_column("upload_id").unique().to_list()))
+    return uploads.filter(pl.col("upload_id").is_in(side.rows.get_column("upload_id").unique().to_list()))
 
 
 def notes_of(side: Measured) -> list[str]:
@@ -359,7 +379,7 @@ def notes_of(side: Measured) -> list[str]:
     notes: list[str] = []
     if side.dropped is not None:
         notes.append(side.dropped)
-    if side.frame.is_empty():
+    if side.rows.is_empty():
         nothing = "No request lies in this selection."
         if side.dropped is not None:
             nothing = (
@@ -370,13 +390,13 @@ def notes_of(side: Measured) -> list[str]:
         notes.append("No request has a clock, so there are no rates, windows or series.")
     elif side.selection.start_ns is None or side.selection.end_ns is None:
         notes.append("The range is open: rates are over the time from the first arrival to the last end.")
-    if side.frame.height and side.frame.get_column("sampling_rate").min() != 1.0:
+    if side.rows.height and side.rows.get_column("sampling_rate").min() != 1.0:
         notes.append("The input is a sample: tokens, costs and rates per second are divided by its sampling rate.")
         notes.append(
             "Concurrency is rebuilt from the sample, each request standing for 1 / rate: right in the mean, while the "
             "level that a single request met scatters, and the highest one is more likely too high than too low."
         )
-    if side.frame.get_column("sampling_rate").n_unique() > 1:
+    if side.rows.get_column("sampling_rate").n_unique() > 1:
         notes.append(
             "Sampling rates differ between requests: percentiles, means and shares weigh each request by 1 / rate, and "
             "their intervals are of the effective number of requests. Counts are of the rows read."

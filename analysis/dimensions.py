@@ -10,10 +10,14 @@ from collections.abc import Iterable
 
 import polars as pl
 
+from ingest.schema import REPEATED
 from ingest.selection import DIMENSIONS
 
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
+TEXTS = frozenset(  # dimensions that are text or codes for it
+    {*DIMENSIONS} & {*REPEATED, "session", "cache_state", "input_bucket", "output_bucket"}
+)
 Where = tuple[tuple[str, tuple[str, ...]], ...]
 
 
@@ -29,7 +33,8 @@ def matches(where: Where) -> pl.Expr:
     """True for requests that have one of the values of every dimension named; never null."""
     expr = pl.lit(value=True)
     for name, values in where:
-        expr = expr & dimension(name).is_in([_canonical(name, value) for value in values]).fill_null(value=False)
+        told = pl.col(name) if name in TEXTS else dimension(name)  # codes need no text to be compared
+        expr = expr & told.is_in([_canonical(name, value) for value in values]).fill_null(value=False)
     return expr
 
 

@@ -50,7 +50,7 @@ from reports.writers.focus import focus_bundle
 from reports.writers.focus_rows import FocusOptions
 
 T = TypeVar("T")
-Verdicts = tuple[Measured, tuple[ObjectiveResult, ...]]
+Verdicts = tuple[Measured, tuple[ObjectiveResult, ...]]  # as far as the causes of one objective ask for those of all
 N = TypeVar("N", Objective, ObjectiveResult)
 
 MOST_REPORTS = 200  # that are looked through for the one before
@@ -203,7 +203,7 @@ class Service:
         """Verdicts and findings of a question: out of the whole result if that is kept, else worked out without the rest.
 
         Args:
-            only: of an answer that is not kept, the objective whose findings are asked for; None: of all.
+            only: of an answer that is not kept, the objective whose findings and figures are asked for; None: of all.
 
         Raises:
             NotFound: no objective has that id.
@@ -362,11 +362,11 @@ class Service:
         before = self._before(question)
         other = None if before is None else lambda: self._side(question, before[1])
         catalog = self.catalog(question.books)
-        make = lambda: (side, verdicts(self.store, side, objectives, fleet))  # noqa: E731 - called at once
-        kept, told = self._verdicts.get(self._key(question), self._live, make)
-        known = told if kept is side else None
+        make = lambda: (side, verdicts(self.store, side, objectives, fleet, told=()))  # noqa: E731 - called at once
+        kept, known = (None, ()) if only is None else self._verdicts.get(self._key(question), self._live, make)
+        others = known if kept is side else ()
         judged, findings = judgement(
-            self.store, side, objectives, fleet, catalog=catalog, other=other, only=only, judged=known
+            self.store, side, objectives, fleet, catalog=catalog, other=other, only=only, known=others
         )
         record = selection_record(side.selection, side.span, None if before is None else before[1])
         return Judgement(record, judged, findings, tuple(notes_of(side)))
@@ -446,4 +446,4 @@ def read_result(data: bytes) -> AnalysisResult:
 
 
 def _is_small(side: Measured) -> bool:
-    return side.frame.estimated_size() <= MOST_SIDE_BYTES
+    return side.rows.estimated_size() <= MOST_SIDE_BYTES

@@ -12,7 +12,7 @@ Source: design, section 6; metric definitions, sections 3, 4 and 9.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +30,7 @@ from analysis.aggregates.objective_words import (
     threshold_text_of,
 )
 from analysis.aggregates.statistics import rank, share_interval
-from analysis.aggregates.tally import Case, Scene, empty_tally, read_by, scene_of, tally
+from analysis.aggregates.tally import Case, Scene, read_by, scene_of, tally
 from analysis.aggregates.verdicts import (
     BAD,
     EXCLUDED,
@@ -64,6 +64,8 @@ def judge(
     fleet: Fleet | None = None,
     earlier: pl.DataFrame | None = None,
     kept: Callable[[Objective], pl.DataFrame] | None = None,
+    told: Collection[str] | None = None,
+    known: Sequence[ObjectiveResult] = (),
 ) -> tuple[ObjectiveResult, ...]:
     """One result per objective, in the order given.
 
@@ -75,13 +77,22 @@ def judge(
         fleet: the fleet file, for `mfu`.
         earlier: measured requests before the range, for burn rates and budgets of a longer period.
         kept: counts of requests that are gone, of an objective; for the same.
+        told: ids of the objectives of which all is told, None for every one; of the others those fields alone that the
+            causes of one objective ask of all: counts, windows and verdicts, without sureness, course and budget.
+        known: results of this very frame, taken for objectives that are not told.
     """
     span = span_of(frame, start_ns, end_ns)
     until = last_instant(frame)
     if any("is_good" in read.meta.root_names() for item in objectives.items for read in read_by(item)):
         frame = with_good(frame, objectives, until)
     case = Case(frame, objectives.settings, span, until, replica_hours, fleet, earlier, kept)
-    return tuple(_judge_one(case, item) for item in objectives.items)
+    before = {result.id: result for result in known}
+    found: list[ObjectiveResult] = []
+    for item in objectives.items:
+        is_told = told is None or item.id in told
+        kept_result = None if is_told else before.get(item.id)
+        found.append(kept_result or _judge_one(case, item, is_told=is_told))
+    return tuple(found)
 
 
 def good_objectives(objectives: Objectives) -> tuple[Objective, ...]:
@@ -145,12 +156,13 @@ def with_good(frame: pl.DataFrame, objectives: Objectives, until: int | None) ->
     return frame.with_columns(verdict, (verdict == GOOD).alias("is_good"), covered, *each)
 
 
-def _judge_one(case: Case, item: Objective) -> ObjectiveResult:
-    scene = scene_of(case, item)
-    total = tally(scene, item, ())
-    counts = total[0] if total else empty_tally()
+def _judge_one(case: Case, item: Objective, *, is_told: bool) -> ObjectiveResult:
+    """The result of an objective; where it is not told, without what no other objective's causes ask for."""
+    scene = scene_of(case, item, is_told=is_told)
     keys = [*(["_of"] if item.per else []), *(["_window"] if item.window_s is not None else [])]
-    groups = tally(scene, item, keys) if keys else [counts]
+    counts, groups = tally(scene, item, keys, figures_told=is_told)
+    if not keys:
+        groups = [counts]
     tallies = [row for row in groups if _has_keys(row, keys)]
     if not judges_requests(item):
         _judge_together(item, counts, tallies, groups)
@@ -162,10 +174,7 @@ def _judge_one(case: Case, item: Objective) -> ObjectiveResult:
     burns = burn_rates(scene.history, item, case.span, case.until, cells) if item.period_s is not None else []
     if verdict == MET and any(burn.firing for burn in burns):
         verdict = ENDANGERED
-    budget = period_budget(scene.history, item, case.span, case.until, burns, cells)
-    worst = _worst(item, breached or judged)
-    blocks = block_interval(scene.rows) if item.target is not None else None
-    return ObjectiveResult(
+    found = ObjectiveResult(
         id=item.id,
         title=item.title,
         metric=item.metric,
@@ -180,24 +189,47 @@ def _judge_one(case: Case, item: Objective) -> ObjectiveResult:
         period=item.period,
         min_requests=item.min_requests,
         verdict=verdict,
-        sure=_overall_sure(verdict, judged, breached) if keys else _both_sure(item, windows[0], blocks),
+        sure=None,
         good=counts[GOOD],
         bad=counts[BAD],
         unknown=counts[UNKNOWN],
         excluded=counts[EXCLUDED],
         attainment=counts["attainment"],
-        interval=_interval(item, counts),
+        interval=None,
         bounds=bounds_of(counts),
-        value=counts["value"] if item.per is None else (worst.value if worst else None),
+        value=counts["value"],
         windows=_shown(windows),
-        worst=worst,
+        worst=_worst(item, breached or judged),
         n_windows_judged=len(judged),
         n_windows_breached=len(breached),
         budget_spent=budget_spent(counts["good_votes"], counts["bad_votes"], item.target_exact),
         burn_rates=burns,
         clauses=clauses_of(scene, item),
-        needed=requests_needed(item, verdict, worst),
+        needed=None,
         says=sentence(item, verdict, counts, len(judged), len(breached)),
+    )
+    return _with_trust(found, case, item, (scene, counts, windows, cells)) if is_told else found
+
+
+def _with_trust(
+    found: ObjectiveResult,
+    case: Case,
+    item: Objective,
+    behind: tuple[Scene, dict[str, Any], list[WindowVerdict], pl.DataFrame | None],
+) -> ObjectiveResult:
+    """The result with how sure it is, its course in time and the budget of its period."""
+    scene, counts, windows, cells = behind
+    judged = [window for window in windows if window.verdict in (BREACHED, MET)]
+    breached = [window for window in judged if window.verdict == BREACHED]
+    budget = period_budget(scene.history, item, case.span, case.until, found.burn_rates, cells)
+    blocks = block_interval(scene.rows) if item.target is not None else None
+    has_keys = item.per is not None or item.window_s is not None
+    return replace(
+        found,
+        sure=_overall_sure(found.verdict, judged, breached) if has_keys else _both_sure(item, windows[0], blocks),
+        interval=_interval(item, counts),
+        value=found.value if item.per is None else (found.worst.value if found.worst else None),
+        needed=requests_needed(item, found.verdict, found.worst),
         hours=hourly(scene.rows) if item.target is not None else [],
         block_interval=blocks,
         burn_exhausted_at=None if budget is None else budget.exhausted_at,

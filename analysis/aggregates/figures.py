@@ -16,7 +16,7 @@ import polars as pl
 
 from analysis.aggregates.columns import narrow
 from analysis.aggregates.exact import exact_sum
-from analysis.aggregates.statistics import Z, quantile_ends, rank, wilson
+from analysis.aggregates.statistics import Z, placed, quantile_ends, rank, wilson
 from analysis.aggregates.weighted import Sorted, effective, mixed
 from analysis.metrics.metric import Kind, Metric
 
@@ -37,6 +37,8 @@ def percentile_figures(frame: pl.DataFrame, metric: Metric, p: Fraction, keys: S
     known = narrow(frame, OK, metric.column, "votes", *keys).filter(OK & pl.col(metric.column).is_not_null())
     if mixed(known):
         return _weighted_percentiles(known, metric, p, keys)
+    if not keys:
+        return _percentile_of_all(known.get_column(metric.column), p)
     groups = _grouped(known, keys, [pl.len().cast(pl.Int64).alias("n"), pl.col(metric.column).sort().alias("ordered")])
     counts = groups["n"].to_list()
     at = pl.Series("at", [rank(p, n) - 1 for n in counts], pl.Int64())
@@ -65,6 +67,26 @@ def percentile_figures(frame: pl.DataFrame, metric: Metric, p: Fraction, keys: S
     )
 
 
+def _percentile_of_all(values: pl.Series, p: Fraction) -> pl.DataFrame:
+    """percentile_figures of known values without keys: only those near the percentile are sorted."""
+    floats = dict.fromkeys(("value", "low", "high"), pl.Float64())
+    table = pl.DataFrame(schema={"n": pl.Int64(), **floats})
+    if values.is_empty():
+        return table
+    n = values.len()
+    ends = quantile_ends(n, p)
+    at = rank(p, n) - 1
+    told: dict[str, float | None] = {"low": None, "high": None}
+    if ends is None:
+        (value,) = placed(values, [at])
+    else:
+        places = [at, ends.low - 1, ends.low, ends.high - 1, ends.high - 2]
+        value, low, inside_low, high, inside_high = placed(values, places)
+        told["low"] = min(inside_low, low + (inside_low - low) * ends.low_step)
+        told["high"] = max(inside_high, high - (high - inside_high) * ends.high_step)
+    return pl.DataFrame([{"n": n, "value": value, **told}], schema=table.schema)
+
+
 def _weighted_percentiles(known: pl.DataFrame, metric: Metric, p: Fraction, keys: Sequence[str]) -> pl.DataFrame:
     """percentile_figures where sampling rates differ: group by group."""
     parts = known.partition_by(list(keys), as_dict=True) if keys else {(): known}
@@ -81,7 +103,7 @@ def _weighted_percentiles(known: pl.DataFrame, metric: Metric, p: Fraction, keys
 
 def mean_figures(frame: pl.DataFrame, metric: Metric, keys: Sequence[str]) -> pl.DataFrame:
     """Columns keys, n, value, low, high: a mean over ok requests; the interval is that of the normal approximation."""
-    known = frame.filter(OK & pl.col(metric.column).is_not_null())
+    known = narrow(frame, OK, metric.column, "votes", *keys).filter(OK & pl.col(metric.column).is_not_null())
     value, votes = pl.col(metric.column), pl.col("votes")
     total = votes.sum()
     groups = _grouped(
@@ -104,7 +126,7 @@ def mean_figures(frame: pl.DataFrame, metric: Metric, keys: Sequence[str]) -> pl
 
 def sum_figures(frame: pl.DataFrame, metric: Metric, keys: Sequence[str]) -> pl.DataFrame:
     """Columns keys, n, value, low, high: a sum over all requests that have the figure, weighted; no interval."""
-    known = frame.filter(pl.col(metric.column).is_not_null())
+    known = narrow(frame, metric.column, "weight", *keys).filter(pl.col(metric.column).is_not_null())
     return _grouped(
         known,
         keys,
@@ -126,7 +148,7 @@ def ratio_figures(frame: pl.DataFrame, metric: Metric, keys: Sequence[str]) -> p
         raise ValueError(f"{metric.id} is no ratio")
     share = is_share(metric)
     votes = pl.col("votes")
-    parts = frame.with_columns(metric.numerator.alias("_num"), metric.denominator.alias("_den"))
+    parts = frame.select(*keys, "votes", metric.numerator.alias("_num"), metric.denominator.alias("_den"))
     known = parts.filter(pl.col("_num").is_not_null() & pl.col("_den").is_not_null())
     groups = _grouped(
         known,
@@ -155,7 +177,7 @@ def volume_sums(frame: pl.DataFrame, metric: Metric, keys: Sequence[str]) -> pl.
     """Columns keys, n, value, low, high: the weighted sum that a volume divides by seconds; no interval."""
     if metric.numerator is None:
         raise ValueError(f"{metric.id} is no volume")
-    known = frame.with_columns(metric.numerator.alias("_num")).filter(pl.col("_num").is_not_null())
+    known = frame.select(*keys, "votes", metric.numerator.alias("_num")).filter(pl.col("_num").is_not_null())
     return _grouped(
         known,
         keys,
@@ -186,4 +208,4 @@ def _grouped(frame: pl.DataFrame, keys: Sequence[str], aggregates: list[pl.Expr]
     """Aggregates per group, sorted by the keys; one row without keys, none if there is no row."""
     if keys:
         return frame.group_by(list(keys)).agg(aggregates).sort(list(keys))
-    return frame.with_columns(pl.lit(0).alias("_one")).group_by("_one").agg(aggregates).drop("_one")
+    return frame.select(aggregates).head(min(frame.height, 1))

@@ -24,6 +24,8 @@ LEAST_SPREAD = 0.5  # of what independent requests would have: blocks that look 
 LEAST_FREE = 2.0  # degrees of freedom: below, the t quantile says nothing
 EXACT_FROM_TARGET = 0.999  # from this target on the interval is Clopper and Pearson's (metric definitions, section 4)
 
+MANY = 1000  # values: fewer are sorted sooner than they are counted
+
 Interval = tuple[float, float]
 
 
@@ -52,15 +54,37 @@ def quantile(values: pl.Series, p: float | Fraction) -> float | None:
     """
     known = values.drop_nulls()
     position = rank(p, known.len()) - 1
-    return None if known.is_empty() else float(known.sort().item(position))
+    return None if known.is_empty() else placed(known, [position])[0]
+
+
+def placed(values: pl.Series, places: Sequence[int]) -> list[float]:
+    """The values at places (from 0) of their ascending order; of many, only those between the outermost are sorted.
+
+    Args:
+        values: known numbers, more than the largest place.
+        places: at least one.
+    """
+    n, below = values.len(), 0
+    first, last = min(places), max(places)
+    if n >= MANY and 2 * (last - first) < n:
+        least = values.quantile(first / (n - 1), "lower")  # rounding may miss a place by one, to the outer side
+        most = values.quantile(last / (n - 1), "higher")
+        below = int((values < least).sum())
+        values = values.filter(values.is_between(least, most))
+    ordered = values.sort()
+    return [float(ordered.item(place - below)) for place in places]
 
 
 def quantile_expr(column: str | pl.Expr, p: float | Fraction) -> pl.Expr:
-    """The p-quantile of a column, for select and for group_by: null where a group has no value."""
+    """The p-quantile of a column of floats, for select and for group_by: null where a group has no value."""
     values = (pl.col(column) if isinstance(column, str) else column).drop_nulls()
     fraction = exact(p)
     if not 0 <= fraction <= 1:
         raise ValueError(f"quantile {p} lies outside [0, 1]; write 0.99, not 99")
+    if not fraction.denominator & (
+        fraction.denominator - 1
+    ):  # a half is a float: p * n is exact, and nothing is sorted
+        return values.quantile(float(fraction), "equiprobable")
     n = values.len().cast(pl.Int64)
     position = ((n * fraction.numerator + (fraction.denominator - 1)) // fraction.denominator).clip(lower_bound=1) - 1
     return values.sort().get(position, null_on_oob=True)

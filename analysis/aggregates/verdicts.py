@@ -1,6 +1,6 @@
 """What one objective says of each request: good, bad, unknown or excluded.
 
-Input: a measured frame (analysis/metrics/measure), one objective, settings. Output: one text column.
+Input: a measured frame (analysis/metrics/measure), one objective, settings. Output: one Enum column.
 Source: metric definitions, sections 2 to 4: failures are bad, what policy excludes is counted apart, a clause that
 cannot apply (TPOT of one token, TTFT of an unstreamed answer measured at the client) is left out of the judgement,
 and a figure that is missing although it applies makes the request unknown unless another clause is broken.
@@ -23,7 +23,12 @@ from ingest.schema import NS_PER_S
 
 GOOD, BAD, UNKNOWN, EXCLUDED = "good", "bad", "unknown", "excluded"
 _STREAM_METRICS = ("ttft", "ttfa", "tpot", "itl_max")  # an unstreamed answer seen from the client has none of them
+_VERDICT = pl.Enum([GOOD, BAD, UNKNOWN, EXCLUDED])  # codes: text on millions of rows is compared letter by letter
 _FALSE = pl.lit(value=False)
+
+
+def _said(verdict: str) -> pl.Expr:
+    return pl.lit(verdict, _VERDICT)
 
 
 def good_column(item: Objective) -> str:
@@ -89,24 +94,24 @@ def verdict_expr(objective: Objective, settings: Settings, observed_until_ns: in
         flags = clause_flags(objective.conditions[0])
         judged = (
             pl.when(flags.kept)
-            .then(pl.lit(GOOD))
+            .then(_said(GOOD))
             .when(flags.broken)
-            .then(pl.lit(BAD))
+            .then(_said(BAD))
             .when(flags.applies)
-            .then(pl.lit(UNKNOWN))
-            .otherwise(pl.lit(EXCLUDED))
+            .then(_said(UNKNOWN))
+            .otherwise(_said(EXCLUDED))
         )
-        return pl.when(pl.col("status_class") == "ok").then(judged).otherwise(pl.lit(EXCLUDED))
+        return pl.when(pl.col("status_class") == "ok").then(judged).otherwise(_said(EXCLUDED))
     if metric.per_request:
-        return pl.when(pl.col(metric.column).is_null()).then(pl.lit(UNKNOWN)).otherwise(pl.lit(EXCLUDED))
+        return pl.when(pl.col(metric.column).is_null()).then(_said(UNKNOWN)).otherwise(_said(EXCLUDED))
     if metric.id == "availability":
         return _judged_by_target((), settings.policy, observed_until_ns)
     if metric.kind is Kind.RATIO and metric.numerator is not None:
         is_share = metric.id.endswith("_rate")
-        counted = pl.when(metric.numerator == 1).then(pl.lit(BAD)).otherwise(pl.lit(GOOD))
-        known = counted if is_share else pl.lit(EXCLUDED)
-        return pl.when(metric.numerator.is_null()).then(pl.lit(UNKNOWN)).otherwise(known)
-    return pl.lit(EXCLUDED)
+        counted = pl.when(metric.numerator == 1).then(_said(BAD)).otherwise(_said(GOOD))
+        known = counted if is_share else _said(EXCLUDED)
+        return pl.when(metric.numerator.is_null()).then(_said(UNKNOWN)).otherwise(known)
+    return _said(EXCLUDED)
 
 
 def clause_flags(condition: Condition) -> ClauseFlags:
@@ -129,19 +134,19 @@ def _judged_by_target(conditions: tuple[Condition, ...], policy: Policy, observe
     failed = [name for name in FAILED if not _excluded_by_policy(name, policy)]
     expr: pl.Expr = (
         pl.when(status.is_in(failed))
-        .then(pl.lit(BAD))
+        .then(_said(BAD))
         .when(status.is_in([name for name in FAILED if name not in failed]))
-        .then(pl.lit(EXCLUDED))
+        .then(_said(EXCLUDED))
         .when(status == "rejected")
-        .then(pl.lit(BAD if policy.on_caller_fault == "bad" else EXCLUDED))
+        .then(_said(BAD if policy.on_caller_fault == "bad" else EXCLUDED))
         .when(status == "cancelled")
         .then(_censored(policy.on_client_cancel, conditions, observed_until_ns))
         .when(status == "open")
         .then(_censored(policy.on_open, conditions, observed_until_ns))
         .when(_FALSE if policy.on_degraded == "judged" else pl.col("degraded").fill_null(value=False))
-        .then(pl.lit(BAD))
+        .then(_said(BAD))
         .when(_FALSE if policy.on_response_cached == "judged" else pl.col("response_cached").fill_null(value=False))
-        .then(pl.lit(EXCLUDED))
+        .then(_said(EXCLUDED))
         .otherwise(_judged_by_clauses(conditions))
     )
     return expr
@@ -154,27 +159,27 @@ def _excluded_by_policy(name: str, policy: Policy) -> bool:
 
 def _judged_by_clauses(conditions: tuple[Condition, ...]) -> pl.Expr:
     if not conditions:
-        return pl.lit(GOOD)
+        return _said(GOOD)
     flags = [clause_flags(condition) for condition in conditions]
     return (
         pl.when(pl.any_horizontal(flag.broken for flag in flags))
-        .then(pl.lit(BAD))
+        .then(_said(BAD))
         .when(pl.any_horizontal(flag.applies & ~flag.kept for flag in flags))
-        .then(pl.lit(UNKNOWN))
+        .then(_said(UNKNOWN))
         .when(pl.any_horizontal(flag.kept for flag in flags))
-        .then(pl.lit(GOOD))
-        .otherwise(pl.lit(EXCLUDED))  # no clause applies: nothing was promised to it
+        .then(_said(GOOD))
+        .otherwise(_said(EXCLUDED))  # no clause applies: nothing was promised to it
     )
 
 
 def _censored(choice: str, conditions: tuple[Condition, ...], observed_until_ns: int | None) -> pl.Expr:
     """Verdict of a request that did not run to its end: bad if a limit had already passed, else excluded."""
     if choice == "bad":
-        return pl.lit(BAD)
+        return _said(BAD)
     if choice == "excluded" or not conditions:
-        return pl.lit(EXCLUDED)
+        return _said(EXCLUDED)
     late = pl.any_horizontal(_late(condition, observed_until_ns) for condition in conditions)
-    return pl.when(late).then(pl.lit(BAD)).otherwise(pl.lit(EXCLUDED))
+    return pl.when(late).then(_said(BAD)).otherwise(_said(EXCLUDED))
 
 
 def _late(condition: Condition, observed_until_ns: int | None) -> pl.Expr:

@@ -48,7 +48,7 @@ def parts(judged: pl.DataFrame, normal: pl.DataFrame, candidates: Sequence[Candi
     ]
     whole = pl.sum_horizontal(names)
     beyond = pl.col("pool").replace_strict(_beyond(judged, normal), default=1.0, return_dtype=pl.Float64)
-    divided = bad.select(pl.col("pool").cast(pl.String), *weights).select(
+    divided = bad.select("pool", *weights).select(
         beyond.alias("beyond"),
         *(pl.when(whole > 0).then(pl.col(name) / whole).otherwise(0.0).alias(name) for name in names),
     )
@@ -65,7 +65,6 @@ def _beyond(judged: pl.DataFrame, normal: pl.DataFrame) -> dict[str, float]:
     """Pool to the part of its bad requests that lies beyond its normal share of them."""
     shares = []
     for frame in (judged, normal):
-        pool = pl.col("pool").cast(pl.String)
-        shares.append(dict(frame.group_by(pool).agg(pl.col("bad").mean()).drop_nulls().iter_rows()))
+        shares.append(dict(frame.group_by("pool").agg(pl.col("bad").mean()).drop_nulls().iter_rows()))
     now, usual = shares
     return {pool: max(0.0, 1.0 - usual.get(pool, 0.0) / share) for pool, share in now.items() if share > 0}

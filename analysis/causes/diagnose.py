@@ -13,7 +13,7 @@ from functools import cache
 import polars as pl
 
 from analysis.aggregates.verdicts import verdict_column
-from analysis.causes.explain import Explained, Investigation, agree
+from analysis.causes.explain import Explained, Investigation, agree, depends_on_others
 from analysis.causes.figures import voted_share
 from analysis.causes.finding import findings_of
 from analysis.causes.goal import Goal, goals_of, population
@@ -26,7 +26,7 @@ from analysis.fleet import Fleet
 from analysis.objectives import Objective
 from analysis.result import Finding, ObjectiveResult
 from analysis.rules.catalog import Catalog, built_in
-from ingest.schema import NS_PER_S
+from ingest.schema import NS_PER_S, STAGES
 
 LEFT_OUT = 0.1  # of an incident: beyond it, its time is not among those that the normal is without
 
@@ -54,7 +54,7 @@ def diagnose(
         catalog: rules, the built-in ones if not given.
         baseline: gives the same columns of an earlier selection; called where this one has no unbroken part.
         only: id of the one objective whose findings are put together, the same as among those of all; the causes of the
-            others of its episodes are looked for as well, for they agree on them.
+            others of its episodes are looked for as well where they have a say in its own.
     """
     settings = settings or CauseSettings()
     broken = [result for result in judged if result.verdict in ("breached", "endangered")]
@@ -98,12 +98,9 @@ def diagnose(
             calm = Quiet(rows.frame.head(0), ())
         before = earlier() if calm.frame.height < settings.min_normal_requests else None
         scene = scene_of(rows, episode.interval, calm, earlier=before, replica_hours=replica_hours, settings=settings)
-        investigation = Investigation(scene, settings)
-        entries = [
-            investigation.explain(goal, interval, is_told=only in (None, goal.id)) for goal, interval in episode.goals
-        ]
-        told = [entry for entry in agree(entries, settings) if only in (None, entry.goal.id)]
-        explained += [(episode, entry, investigation) for entry in told]
+        parts = {part for goal, _ in episode.goals if only in (None, goal.id) for part in goal.parts}
+        investigation = Investigation(scene, settings, [stage for stage in STAGES if stage in parts])
+        explained += [(episode, entry, investigation) for entry in _told(episode, investigation, settings, only)]
     order = {pair: place for place, pair in enumerate((goal.id, interval) for goal, interval in runs)}
     explained.sort(key=lambda item: order[item[1].goal.id, item[1].interval])
     left = {name: len(found) - settings.max_runs for name, found in intervals.items() if len(found) > settings.max_runs}
@@ -111,6 +108,23 @@ def diagnose(
     sample = (one_in, looked_at.height) if one_in > 1 else None
     facts = (breached, fleet)
     return findings_of(explained, catalog or built_in(), settings, facts, left_out=left, sample=sample)
+
+
+def _told(
+    episode: Episode, investigation: Investigation, settings: CauseSettings, only: str | None
+) -> Sequence[Explained]:
+    """The episode's objectives explained; of one alone, the others only where what they say could change it."""
+    mine = [investigation.explain(goal, interval) for goal, interval in episode.goals if only in (None, goal.id)]
+    if only is None:
+        return agree(mine, settings)
+    if not any(depends_on_others(entry, settings) for entry in mine):
+        return mine
+    own = iter(mine)
+    entries = [
+        next(own) if goal.id == only else investigation.explain(goal, interval, is_told=False)
+        for goal, interval in episode.goals
+    ]
+    return [entry for entry in agree(entries, settings) if entry.goal.id == only]
 
 
 Runs = list[tuple[Goal, Interval]]

@@ -26,6 +26,7 @@ from analysis.causes.shift import columns_of, shift_of
 from analysis.causes.stage import Excess, Normals, leading_stage, normals, tail_excess
 from analysis.causes.window import Interval
 from analysis.result import Shift
+from ingest.schema import STAGES
 
 SAME_CAUSE = {"cost_cache": "cache_lost", "cost_input": "input_growth", "cost_output": "output_growth"}
 AGREED = 1.5  # objectives that speak for a change, each by its part
@@ -80,9 +81,11 @@ class Ranked:
 class Investigation:
     """What an episode's scene says, computed once for all of its objectives."""
 
-    def __init__(self, scene: Scene, settings: CauseSettings) -> None:
+    def __init__(self, scene: Scene, settings: CauseSettings, stages: Sequence[str] = STAGES) -> None:
+        """`stages`: those whose normal the objectives ask for."""
         self.scene = scene
         self.settings = settings
+        self._stages = stages
         self._slow: dict[str, Candidate | None] = {}
 
     @cached_property
@@ -117,7 +120,7 @@ class Investigation:
     @cached_property
     def normals(self) -> Normals:
         usual = self.scene.normal if self.scene.normal.height else self.scene.inside
-        return normals(usual, self.scene.rows)
+        return normals(usual, self.scene.rows, self._stages)
 
     @cached_property
     def errors(self) -> Candidate | None:
@@ -264,6 +267,27 @@ def agree(explained: Sequence[Explained], settings: CauseSettings) -> list[Expla
     return [_agreeing(entry, known[best], support[best], settings) for entry in explained]
 
 
+def depends_on_others(entry: Explained, settings: CauseSettings) -> bool:
+    """Whether what the other objectives of the episode say could change this one: `agree` leaves it as it is if not."""
+    found = entry.explanations
+    if not found or entry.goal.kind == "capacity":
+        return False
+    top = found[0]
+    if entry.goal.kind == "cost":
+        return top.candidate is not None and top.candidate.id in SAME_CAUSE
+    if top.candidate is None or top.candidate.id == "concurrency":
+        return True
+    if top.stage not in (*ENGINE, "client", "error"):
+        return False
+    others = [one for one in found if one.candidate is not None and one.candidate.key != top.candidate.key]
+    return _is_weak(top, settings) or any(one.part >= NEAR * top.part for one in others)
+
+
+def _is_weak(top: Explanation, settings: CauseSettings) -> bool:
+    """Whether the evidence is so weak that the others' may stand for it."""
+    return top.score < 2 * settings.min_score and (top.candidate is None or top.candidate.id != "errors")
+
+
 def _votes(entry: Explained, settings: CauseSettings) -> list[tuple[Key, Candidate, float]]:
     """What one objective says for each change: its part against the largest one, less where all are weak."""
     top = max((found.score for found in entry.explanations), default=0.0)
@@ -298,9 +322,8 @@ def _agreeing(entry: Explained, leader: Candidate, support: float, settings: Cau
     if top.candidate.key == leader.key or top.stage not in (*ENGINE, "client", "error"):
         return entry
     own = next((item for item in found if item.candidate is not None and item.candidate.key == leader.key), None)
-    weak = top.score < 2 * settings.min_score
     near = own is not None and own.part >= NEAR * top.part
-    if support >= AGREED and (near or (weak and top.candidate.id != "errors")):
+    if support >= AGREED and (near or _is_weak(top, settings)):
         rest = [item for item in found if item.candidate is None or item.candidate.key != leader.key]
         taken = replace(own or top, stage=top.stage, candidate=leader, score=own.score if own else 0.0, agreed=True)
         return _with(entry, [taken, *rest])

@@ -121,9 +121,7 @@ def _tokens(scene: Scene) -> dict[str, Fact]:
         facts["batch_growth"] = mean(inside, "batch_size") / max(weighted_mean(normal, "batch_size"), 1e-9)
     if rows.has("streaming") and inside.height:
         tokens = pl.col("input_tokens").fill_null(0) + pl.col("output_tokens").fill_null(0)
-        sums = inside.select(
-            all=tokens.sum(), offline=tokens.filter(pl.col("streaming").cast(pl.String) == "false").sum()
-        )
+        sums = inside.select(all=tokens.sum(), offline=tokens.filter(pl.col("streaming") == "false").sum())
         facts["offline_token_share"] = number(sums["offline"][0]) / max(number(sums["all"][0]), 1.0)
     if rows.has("itl_max_ns") and normal.height:
         now, before = (quantile(frame["t_itl_max"], 0.95) for frame in (inside, normal))
@@ -260,7 +258,7 @@ def _of_bad(bad: pl.DataFrame, scene: Scene) -> dict[str, Fact]:
     if rows.has("output_tokens"):
         facts["long_output_share"] = known((bad["output_tokens"] >= LONG_OUTPUT).mean())
     if rows.has("streaming"):
-        facts["unstreamed_share"] = known((bad["streaming"].cast(pl.String) == "false").mean())
+        facts["unstreamed_share"] = known((bad["streaming"] == "false").mean())
     if rows.has("unattributed_ns"):
         facts["ingress_part"] = mean(bad, "t_unattributed") / max(mean(bad, "value"), 1e-9)
     if rows.has("reasoning_tokens"):

@@ -112,7 +112,7 @@ class Goal:
         if self.kind == "degraded":
             return pl.col("degraded").fill_null(value=False)
         if self.kind == "cold":
-            return pl.col("cold_start").cast(pl.String) == "true"
+            return pl.col("cold_start") == "true"
         return self.value(rows) > (self.threshold if self.threshold is not None else float("inf"))
 
 
@@ -169,7 +169,7 @@ def members(rows: Rows, goal: Goal) -> pl.Expr:
     chosen = pl.lit(value=True)
     for name, values in goal.where:
         if name in rows.frame.columns:
-            chosen &= pl.col(name).cast(pl.String).is_in(list(values))
+            chosen &= pl.col(name).is_in(list(values))
     return chosen
 
 

@@ -74,6 +74,7 @@ KEPT = (
 )
 
 
+_CLAIMS = pl.Series(["false", "true"], dtype=pl.Categorical)
 COUNTED = "counted_batch_size"  # of a frame that was thinned: what was counted before
 SCHEMA = frozenset(column.name for column in REQUESTS) | set(DIMENSIONS) | set(FIGURES)
 
@@ -208,7 +209,7 @@ def prepare(frame: pl.DataFrame) -> Rows:
     )
     if not prepared["at"].is_sorted():  # the store gives them in this order, and a sort copies all
         prepared = prepared.sort("at", maintain_order=True)
-    prepared = prepared.with_columns(_pool(known), _uncached(absent), *_halves(absent))
+    prepared = prepared.with_columns(_pool(prepared, known), _uncached(absent), *_halves(absent))
     basis = "measured" if "batch_size" not in absent else None
     if basis is None and COUNTED in timed.columns:
         basis = "counted"
@@ -243,7 +244,11 @@ def _carried(frame: pl.DataFrame, name: str) -> pl.Expr:
 
 
 def _coded(frame: pl.DataFrame, name: str) -> pl.Expr:
-    return pl.col(name) if frame.schema[name] == pl.Categorical else pl.col(name).cast(pl.String).cast(pl.Categorical)
+    if frame.schema[name] == pl.Categorical:
+        return pl.col(name)
+    if frame.schema[name] == pl.Boolean:
+        return pl.lit(_CLAIMS).gather(pl.col(name).cast(pl.UInt32)).alias(name)
+    return pl.col(name).cast(pl.String).cast(pl.Categorical)
 
 
 def _metrics(frame: pl.DataFrame) -> list[pl.Expr]:
@@ -282,13 +287,15 @@ def hides_the_wait(absent: Set[str]) -> bool:
     return "decode_ns" not in absent and {"queue_ns", "prefill_ns", "before_first_token_ns"} <= absent
 
 
-def _pool(known: list[str]) -> pl.Expr:
+def _pool(frame: pl.DataFrame, known: list[str]) -> pl.Series:
     """Replicas that share traffic: one model in one region, as far as the columns say."""
     parts = [name for name in ("model", "region") if name in known]
     if not parts:
-        return pl.lit("all").cast(pl.Categorical).alias("pool")
+        return pl.repeat("all", frame.height, dtype=pl.String, eager=True).cast(pl.Categorical).alias("pool")
     text = [pl.col(name).cast(pl.String).fill_null("?") for name in parts]
-    return pl.concat_str(text, separator="|").cast(pl.Categorical).alias("pool")
+    named = pl.concat_str(text, separator="|").cast(pl.Categorical).alias("pool")
+    pools = frame.select(parts).unique().with_columns(named)  # few: no text is made for every request
+    return frame.select(parts).join(pools, on=parts, how="left", maintain_order="left", nulls_equal=True)["pool"]
 
 
 def _uncached(absent: set[str]) -> pl.Expr:

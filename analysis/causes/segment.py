@@ -105,7 +105,7 @@ def within(pairs: Sequence[tuple[str, str]]) -> pl.Expr:
     """Rows of a slice."""
     chosen = pl.lit(value=True)
     for dimension, value in pairs:
-        chosen &= pl.col(dimension).cast(pl.String) == value
+        chosen &= pl.col(dimension) == value  # codes are compared as they are
     return chosen
 
 
@@ -128,7 +128,7 @@ def moves_together(
             continue
         value, count = str(top[name].cast(pl.String)[0]), int(top["count"][0])
         share = count / inside.height
-        elsewhere = float((rest[name].cast(pl.String) == value).mean() or 0.0) if rest.height else 0.0  # type: ignore[arg-type]
+        elsewhere = float((rest[name] == value).mean() or 0.0) if rest.height else 0.0  # type: ignore[arg-type]
         if share >= 0.95 and elsewhere < 0.8:
             found[name] = [value]
     return found

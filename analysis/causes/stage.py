@@ -8,15 +8,14 @@ takes what is normal in its stratum (model x input bucket x cache state x output
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import factorial
 
 import polars as pl
 
-from analysis.aggregates.weighted import percentiles_of
-from analysis.causes.figures import number
+from analysis.aggregates.weighted import mixed, percentiles_of
 from analysis.causes.goal import Goal
 from analysis.causes.rows import ENGINE, Rows
 from analysis.causes.settings import CauseSettings
@@ -60,8 +59,7 @@ def tail_excess(inside: pl.DataFrame, normal: pl.DataFrame, goal: Goal, settings
     columns = [stage for stage in goal.parts if slow[f"t_{stage}"].null_count() < slow.height]
     if not columns or slow.height == 0:
         return None
-    means = {stage: _mean(slow, stage) for stage in columns}
-    before = {stage: _mean(usual, stage) for stage in columns}
+    means, before = _means(slow, columns), _means(usual, columns)
     ordered = sorted(((stage, means[stage] - before[stage]) for stage in columns), key=lambda pair: (-pair[1], pair[0]))
     return Excess(tuple(ordered), means, before, slow.height)
 
@@ -70,17 +68,30 @@ def _tail(frame: pl.DataFrame, goal: Goal, share: float) -> pl.DataFrame:
     """The slowest requests with status ok, by votes; few columns, for they are sorted."""
     parts = [f"t_{stage}" for stage in goal.parts]
     timed = frame.lazy().filter(pl.col("value").is_not_null() & pl.col("ok")).select("value", "at", "votes", *parts)
-    slowest = timed.sort("value", "at", descending=True).collect()
+    known = timed.collect()
+    total = int(known["votes"].sum())
+    slowest = _upper(known, share).sort("value", "at", descending=True)
     votes = slowest["votes"]
-    total = int(votes.sum())
     left = total - int(share * total) - (votes.cum_sum() - votes)  # of the last request a part may be enough
     return slowest.with_columns(pl.min_horizontal("votes", left).alias("votes")).filter(left > 0)
 
 
-def _mean(frame: pl.DataFrame, stage: str) -> float:
-    known = frame.select(pl.col(f"t_{stage}").alias("value"), "votes").drop_nulls()
-    votes = number(known["votes"].sum())
-    return number((known["value"] * known["votes"]).sum()) / votes if votes else 0.0
+def _upper(timed: pl.DataFrame, share: float) -> pl.DataFrame:
+    """The requests above that share of all by value, at least, so that few are sorted; all where votes differ."""
+    if timed.is_empty() or mixed(timed):
+        return timed
+    below = max(0.0, share - 2 / timed.height)
+    return timed.filter(pl.col("value") >= pl.col("value").quantile(below, "lower"))
+
+
+def _means(frame: pl.DataFrame, stages: Sequence[str]) -> dict[str, float]:
+    """Mean seconds of each stage, by votes, among the requests that have it; 0 without any."""
+    votes = pl.col("votes")
+    sums = frame.select(
+        *((pl.col(f"t_{stage}") * votes).sum().alias(stage) for stage in stages),
+        *(votes.filter(pl.col(f"t_{stage}").is_not_null()).sum().alias(f"n_{stage}") for stage in stages),
+    ).row(0, named=True)
+    return {stage: sums[stage] / sums[f"n_{stage}"] if sums[f"n_{stage}"] else 0.0 for stage in stages}
 
 
 def leading_stage(excess: Excess) -> str | None:
@@ -95,15 +106,15 @@ def leading_stage(excess: Excess) -> str | None:
     return engine[0][0] if engine else outer[0][0]
 
 
-def normals(normal: pl.DataFrame, rows: Rows) -> Normals:
+def normals(normal: pl.DataFrame, rows: Rows, stages: Sequence[str] = STAGES) -> Normals:
     """Median seconds per stage and stratum, finest table first; the last has one row."""
-    stages = [f"t_{stage}" for stage in STAGES if rows.has(f"{stage}_ns")]
+    measured = [f"t_{stage}" for stage in stages if rows.has(f"{stage}_ns")]
     percentile = percentiles_of(normal)
     tables = []
     for keys in (STRATUM, COARSE, ()):
         known = tuple(key for key in keys if key in rows.dimensions)
         ok = normal.lazy().filter(pl.col("ok"))
-        medians = [percentile(stage, 0.5).alias(f"n_{stage}") for stage in stages]
+        medians = [percentile(stage, 0.5).alias(f"n_{stage}") for stage in measured]
         if known:
             table = (
                 ok.group_by(known)

@@ -62,8 +62,11 @@ def incident_intervals(
             runs.append([start, end])
     runs = runs or [[0.0, end_s]]
     step = settings.bin_s * max(1, math.ceil(end_s / settings.bin_s / settings.max_bins))
-    coarse = _series(population, goal, step, end_s)
     fine = _series(population, goal, settings.fine_s, end_s) if step == settings.bin_s else None
+    if fine is None or goal.kind == "cost" or step % settings.fine_s:  # sums of floats depend on what is summed first
+        coarse = _series(population, goal, step, end_s)
+    else:
+        coarse = _coarser(fine, step // settings.fine_s)
     found = []
     for place, (start, end) in enumerate(runs):
         first = max(start - settings.pad_s, runs[place - 1][1] if place else 0.0)  # what lies there is another incident
@@ -109,18 +112,24 @@ Series = tuple[list[float], list[float]]  # cumulated count and cumulated total,
 
 def _series(population: pl.DataFrame, goal: Goal, step: int, end_s: float) -> Series:
     figure = pl.col("value") if goal.kind == "cost" else pl.col("bad").cast(pl.Float64)
-    binned = (
-        population.lazy()
-        .group_by(bin=(pl.col("at") // step).cast(pl.Int64))
-        .agg(n=pl.len(), total=figure.sum())
-        .collect()
-    )
+    place = (pl.col("at") // step).cast(pl.Int64)
+    if population["at"].is_sorted():  # then bins are slices
+        place = place.set_sorted()
+    binned = population.lazy().group_by(bin=place).agg(n=pl.len(), total=figure.sum()).collect()
     bins = int(end_s // step) + 1
     counts, totals = [0.0] * bins, [0.0] * bins
     for index, n, total in binned.iter_rows():
         if 0 <= index < bins:
             counts[index], totals[index] = float(n), float(total or 0.0)
     return _cumulated(counts), _cumulated(totals)
+
+
+def _coarser(series: Series, times: int) -> Series:
+    """The same in bins that are longer by a whole factor."""
+    last = len(series[0]) - 1
+    places = [*range(0, last, times), last]
+    counts, totals = ([cumulated[place] for place in places] for cumulated in series)
+    return counts, totals
 
 
 def _cumulated(values: list[float]) -> list[float]:

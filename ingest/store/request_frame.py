@@ -18,7 +18,10 @@ def held_once(rows: pl.DataFrame, name: str) -> pl.Expr:
 
 def order_of(rows: pl.DataFrame) -> pl.Series | None:
     """Where each row belongs by arrival, then key, unknown arrivals last; None if they stand so. Keys break ties alone."""
-    order = rows.get_column("started_ns").arg_sort(nulls_last=True)
+    started = rows.get_column("started_ns")
+    if not started.null_count() and started.is_sorted() and not (started.diff() == 0).any():
+        return None
+    order = started.arg_sort(nulls_last=True)
     started = rows.get_column("started_ns").gather(order)
     if started.null_count() > 1 or (started.diff() == 0).any():
         order = rows.select(pl.arg_sort_by("started_ns", "request_key", nulls_last=True)).to_series()

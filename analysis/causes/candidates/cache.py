@@ -98,9 +98,9 @@ def _losses(scene: Scene) -> pl.DataFrame | None:
 
 def _reach(lost: pl.DataFrame, work: Offered) -> dict[str, float]:
     """Pool to its work against the work without the loss."""
-    model = pl.col("model").cast(pl.String)
+    model = pl.col("model")
     alpha = model.replace_strict(work.alpha, default=0.0, return_dtype=pl.Float64) if work.alpha else pl.lit(1.0)
-    gained = lost.group_by(pl.col("pool").cast(pl.String)).agg((pl.col("excess") * alpha).sum())
+    gained = lost.group_by("pool").agg((pl.col("excess") * alpha).sum())
     pools = work.per_pool()
     reach = {}
     for pool, extra in gained.iter_rows():

@@ -48,7 +48,7 @@ class Candidate:
     def weight(self) -> pl.Expr:
         """Log multiplier of each request, 0 for those that the change does not reach."""
         logs = {pool: math.log(max(value, 1.0)) for pool, value in self.reach.items()}
-        pool = pl.col("pool").cast(pl.String)
+        pool = pl.col("pool")
         found = pool.replace_strict(logs, default=0.0, return_dtype=pl.Float64) if logs else pl.lit(0.0)
         if self.direct is not None:
             own = pl.lit(math.log(max(self.direct_multiplier, 1.0)))

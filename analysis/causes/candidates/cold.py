@@ -20,7 +20,7 @@ def candidates(scene: Scene, settings: CauseSettings) -> list[Candidate]:
     """Starting replicas that take traffic before they are ready."""
     if not scene.rows.has("cold_start"):
         return []
-    cold = pl.col("cold_start").cast(pl.String) == "true"
+    cold = pl.col("cold_start") == "true"
     inside, normal = scene.inside.filter(cold), scene.normal.filter(cold)
     share = inside.height / max(scene.inside.height, 1)
     before = float(normal["w"].sum()) / max(scene.expected_requests, 1e-9)

@@ -44,7 +44,7 @@ def candidates(scene: Scene, settings: CauseSettings, short: Set[str]) -> list[C
     if small.height == 0:
         return []
     sick = small["replica"].to_list()
-    waiting = scene.inside.filter(pl.col("replica").cast(pl.String).is_in(sick) & (pl.col("t_queue") > WAITED_S))
+    waiting = scene.inside.filter(pl.col("replica").is_in(sick) & (pl.col("t_queue") > WAITED_S))
     met = quantile(waiting["kv_cache_usage"], 0.5) if waiting.height >= settings.min_support else None
     if met is None or met < FULL_ENOUGH:
         return []
@@ -60,8 +60,7 @@ def _filled(frame: pl.DataFrame) -> pl.DataFrame:
     return (
         frame.lazy()
         .drop_nulls(["replica", "kv_cache_usage"])
-        .with_columns(pl.col("replica", "pool").cast(pl.String), bin=pl.col("at") // BIN_S)
-        .group_by("replica", "pool", "bin")
+        .group_by("replica", "pool", (pl.col("at") // BIN_S).alias("bin"))
         .agg(flight=(tokens * held).sum(), usage=pl.col("kv_cache_usage").mean(), n=pl.len())
         .filter((pl.col("n") >= MIN_IN_BIN) & (pl.col("flight") > 0))
         .group_by("replica", "pool")
@@ -71,6 +70,7 @@ def _filled(frame: pl.DataFrame) -> pl.DataFrame:
             n=pl.col("n").sum(),
         )
         .filter(pl.col("n") >= MIN_SEEN)
+        .with_columns(pl.col("replica", "pool").cast(pl.String))
         .collect()
     )
 

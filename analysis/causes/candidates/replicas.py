@@ -119,7 +119,7 @@ def _absent(scene: Scene, name: str, usual: float, settings: CauseSettings) -> t
     pad = max(settings.pad_s, interval.length)
     first = max(0.0, interval.start - pad)
     last = min(interval.end + pad, (scene.rows.end_ns - scene.rows.start_ns) / 1e9)
-    own = scene.rows.frame.filter(pl.col("replica").cast(pl.String) == name)["at"]
+    own = scene.rows.frame.select("at", "replica").filter(pl.col("replica") == name)["at"]
     counts = [0] * max(1, math.ceil((last - first) / step))
     for index in ((own.filter((own >= first) & (own < last)) - first) // step).cast(pl.Int64).to_list():
         counts[index] += 1

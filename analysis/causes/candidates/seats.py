@@ -19,6 +19,7 @@ from analysis.result import Evidence
 
 WAITED = 4.0
 FLOOR_S = 0.2  # a shorter wait is a step of the scheduler, not a queue
+READ = ("pool", "batch_size", "kv_cache_usage")
 ROOM = 1.5  # seats that the device would have had beyond the normal's largest batch
 
 
@@ -28,10 +29,11 @@ def candidates(scene: Scene, work: Offered, settings: CauseSettings) -> list[Can
         return []
     unit = "model" if "model" in scene.rows.dimensions else None
     groups = scene.inside[unit].drop_nulls().unique().cast(pl.String).sort().to_list() if unit else ["all"]
-    inside, normal = (frame.with_columns(wait.alias("wait")) for frame in (scene.inside, scene.normal))
+    read = [*READ, *([unit] if unit else []), wait.alias("wait")]
+    inside, normal = scene.inside.select(read), scene.normal.select(read)
     found = []
     for name in groups:
-        mine = pl.col(unit).cast(pl.String) == name if unit else pl.lit(value=True)
+        mine = pl.col(unit) == name if unit else pl.lit(value=True)
         made = _limit(scene, inside.filter(mine), normal.filter(mine), (unit, name), settings=settings)
         if made is not None:
             found.append(made)
@@ -45,7 +47,7 @@ def _wait(scene: Scene, work: Offered) -> pl.Expr | None:
         return pl.col("t_queue")
     if rows.has("prefill_ns") or not work.alpha or "model" not in rows.dimensions:
         return None
-    rate = pl.col("model").cast(pl.String).replace_strict(work.alpha, default=None, return_dtype=pl.Float64)
+    rate = pl.col("model").replace_strict(work.alpha, default=None, return_dtype=pl.Float64)
     return (pl.col("t_prompt") - rate * pl.col("uncached")).clip(lower_bound=0.0)
 
 

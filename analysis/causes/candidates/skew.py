@@ -26,10 +26,13 @@ def candidates(scene: Scene, settings: CauseSettings, short: Set[str]) -> list[C
     """One candidate per skewed pool, but for those in `short`, which miss replicas."""
     if not scene.rows.has("replica"):
         return []
-    keys = [pl.col(name).cast(pl.String) for name in ("replica", "pool")]
+    keys = ["replica", "pool"]
     now = scene.inside.drop_nulls("replica").group_by(keys).agg(now=pl.len())
     before = scene.normal.drop_nulls("replica").group_by(keys).agg(before=pl.col("w").sum())
-    table = before.join(now, on=["replica", "pool"], how="full", coalesce=True).fill_null(0).sort("pool", "replica")
+    table = before.join(now, on=["replica", "pool"], how="full", coalesce=True)
+    table = table.with_columns(pl.col(keys).cast(pl.String), pl.col("now", "before").fill_null(0)).sort(
+        "pool", "replica"
+    )
     table = table.with_columns(
         share=pl.col("now") / pl.col("now").sum().over("pool"),
         usual=pl.col("before") / pl.col("before").sum().over("pool"),

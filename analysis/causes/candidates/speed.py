@@ -59,7 +59,7 @@ def _ratios(scene: Scene, work: Offered, unit: str) -> pl.DataFrame:
     usable = pl.col("ok") & (pl.col("output_tokens") > pl.col("llm_calls") + 4) & (pl.col("batch_size") > 0)
     per_token = pl.col("t_answer") / (pl.col("output_tokens") - pl.col("llm_calls"))
     step = (pl.col("batch_size").clip(lower_bound=1.0).log() / pl.lit(BATCH_STEP).log()).floor().cast(pl.Int32)
-    chosen = {"unit": pl.col(unit).cast(pl.String), "model": pl.col("model"), "batch": step, "per_token": per_token}
+    chosen = {"unit": pl.col(unit), "model": pl.col("model"), "batch": step, "per_token": per_token}
     normal, inside = (
         frame.lazy().filter(usable).select(**chosen).drop_nulls(["unit", "per_token"])
         for frame in (scene.normal, scene.inside)
@@ -77,6 +77,7 @@ def _ratios(scene: Scene, work: Offered, unit: str) -> pl.DataFrame:
 
     slow, usually = low(inside, "now"), low(normal, "before").rename({"n": "n_before"})
     table = slow.join(usually, on=["unit", "model"]).filter((pl.col("n") >= 20) & (pl.col("n_before") >= 20)).collect()
+    table = table.with_columns(pl.col("unit").cast(pl.String))
     if table.height == 0:
         return table.with_columns(ratio=pl.lit(None, dtype=pl.Float64))
     now, before = (
@@ -91,7 +92,7 @@ def _left(busy: dict[str, float]) -> pl.Expr:
 
 
 def _prefill_share(frame: pl.DataFrame, unit: str, scene: Scene) -> dict[str, float]:
-    busy = frame.group_by(pl.col(unit).cast(pl.String)).agg((pl.col("a") * pl.col("fresh") * pl.col("w")).sum())
+    busy = frame.group_by(unit).agg((pl.col("a") * pl.col("fresh") * pl.col("w")).sum())
     seconds = max(scene.interval.length, 1.0) * scene.rows.sampling_rate
     return {str(name): min(0.9, float(total or 0.0) / seconds) for name, total in busy.iter_rows() if name is not None}
 
@@ -201,7 +202,7 @@ def _prefill_ratio(scene: Scene, names: list[str]) -> float | None:
     """Time per uncached prompt token of these replicas, its low quantile, against the normal."""
     if not scene.rows.has("prefill_ns", "input_tokens"):
         return None
-    chosen = pl.col("ok") & (pl.col("uncached") > LONG_PROMPT) & pl.col("replica").cast(pl.String).is_in(names)
+    chosen = pl.col("ok") & (pl.col("uncached") > LONG_PROMPT) & pl.col("replica").is_in(names)
     rates = [
         quantile(frame.filter(chosen).select(rate=pl.col("t_prefill") / pl.col("uncached"))["rate"], 0.1)
         for frame in (scene.inside, scene.normal)

@@ -48,7 +48,7 @@ class Offered:
 
 
 def _sums(frame: pl.DataFrame, key: str, value: str) -> dict[str, float]:
-    table = frame.group_by(pl.col(key).cast(pl.String)).agg(pl.col(value).sum())
+    table = frame.group_by(key).agg(pl.col(value).sum())
     return {str(name): float(total or 0.0) for name, total in table.iter_rows() if name is not None}
 
 
@@ -66,13 +66,13 @@ def offered(scene: Scene) -> Offered:
 def _asked(scene: Scene) -> pl.Expr:
     for name in ("requested_model", "model"):
         if name in scene.rows.dimensions:
-            return pl.col(name).cast(pl.String)
+            return pl.col(name)
     return pl.lit("all")
 
 
 def _rates(scene: Scene) -> tuple[dict[str, float], dict[str, float]]:
     """Seconds per uncached prompt token and per output token, by model."""
-    model = pl.col("model").cast(pl.String) if "model" in scene.rows.dimensions else pl.lit("all")
+    model = pl.col("model") if "model" in scene.rows.dimensions else pl.lit("all")
     ok = scene.normal.lazy().filter(pl.col("ok")).with_columns(asked=model)
     is_known = scene.rows.batch_basis is not None  # else a client's clock tells load and work not apart
     batch = pl.col("batch_size").clip(lower_bound=1.0) if is_known else pl.lit(8.0)
@@ -249,8 +249,8 @@ def _narrower(work: Offered, found: Own, tables: dict[str, pl.DataFrame], expect
     for other in tables:
         if other == name:
             continue
-        inside = work.inside.filter(pl.col(name).cast(pl.String) == value)
-        normal = work.normal.filter(pl.col(name).cast(pl.String) == value)
+        inside = work.inside.filter(pl.col(name) == value)
+        normal = work.normal.filter(pl.col(name) == value)
         part = Offered(inside, normal, work.alpha, work.beta, work.common, work.arrivals)
         for second, own, before in (
             _table(part, [other]).select(pl.col(other).cast(pl.String), "own", "before").iter_rows()

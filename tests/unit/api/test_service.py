@@ -95,9 +95,9 @@ def test_a_further_objective_of_a_question_is_not_judged_again(
 ) -> None:
     made: list[object] = []
 
-    def counted(*given: Any) -> tuple[ObjectiveResult, ...]:
+    def counted(*given: Any, **more: Any) -> tuple[ObjectiveResult, ...]:
         made.append(given)
-        return verdicts(*given)
+        return verdicts(*given, **more)
 
     monkeypatch.setattr(module, "verdicts", counted)
     for name in ("chat.ttft", "chat.e2e", "chat.ttft"):

@@ -341,3 +341,30 @@ def test_results_do_not_depend_on_the_order_of_rows() -> None:
     shuffled = rows.sample(fraction=1.0, shuffle=True, seed=3)
     assert judge(rows, read) == judge(shuffled, read)
     assert judge(pl.concat([rows.head(50), rows.tail(59)], rechunk=False), read) == judge(rows, read)
+
+
+FORMS = """objectives:
+  - {id: target, metric: ttft, threshold: 2s, target: 95%, window: 15m, period: 7d}
+  - {id: joint, all_of: [{metric: ttft, threshold: 2s}, {metric: tpot, threshold: 5ms}], target: 90%}
+  - {id: percentile, metric: ttft, threshold: 2s, statistic: p95, window: 15m}
+  - {id: mean, metric: ttft, threshold: 1100ms, statistic: mean, window: 1h}
+  - {id: sum, metric: output_length, threshold: 100, statistic: sum, per: user}
+  - {id: rate, metric: error_rate, threshold: 1%, window: 15m}
+  - {id: busy, metric: requests_per_second, threshold: 0.01}
+"""
+DECIDING = ("verdict", "good", "bad", "unknown", "excluded", "n_windows_breached", "clauses", "burn_rates")
+
+
+def test_what_is_not_told_has_the_verdicts_and_counts_of_what_is() -> None:
+    objectives = read_objectives(FORMS)
+    rows = measure(frame(answers(400, slow=30, failed=3, user="u-1")), objectives.settings)
+    told = judge(rows, objectives)
+    assert {one.verdict for one in told} >= {"breached"}
+    untold = judge(rows, objectives, told=())
+    for full, part in zip(told, untold, strict=True):
+        assert [(w.start, w.of, w.verdict, w.n, w.bad) for w in full.windows] == [
+            (w.start, w.of, w.verdict, w.n, w.bad) for w in part.windows
+        ]
+        assert [getattr(full, name) for name in DECIDING] == [getattr(part, name) for name in DECIDING]
+    assert judge(rows, objectives, told=("mean",), known=untold) == (*untold[:3], told[3], *untold[4:])
+    assert judge(rows, objectives, told=[item.id for item in objectives.items], known=untold) == told

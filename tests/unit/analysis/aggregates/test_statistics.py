@@ -17,6 +17,7 @@ from analysis.aggregates.statistics import (
     interpolated,
     needed_for_quantile,
     needed_for_share,
+    placed,
     quantile,
     quantile_expr,
     quantile_interval,
@@ -32,6 +33,27 @@ ONE_TO_TEN = pl.Series(range(1, 11), dtype=pl.Float64)
 
 def test_quantiles_of_one_to_ten_are_values_that_occur() -> None:
     assert [quantile(ONE_TO_TEN, p) for p in (0.5, 0.95, 0.99, 0.0, 1.0)] == [5.0, 10.0, 10.0, 1.0, 10.0]
+
+
+def test_values_at_places_are_those_of_the_sorted_values() -> None:
+    for n, seed in ((1, 0), (999, 1), (1000, 2), (4321, 3)):
+        values = pl.Series(np.random.default_rng(seed).integers(0, n // 3 + 1, n), dtype=pl.Float64)
+        ordered = values.sort().to_list()
+        for share in (0.0, 0.05, 0.5, 0.95, 0.999, 1.0):
+            place = round(share * (n - 1))
+            near = [place, max(0, place - 7), min(n - 1, place + 7)]
+            assert placed(values, near) == [ordered[each] for each in near]
+        assert placed(values, [0, n - 1]) == [ordered[0], ordered[-1]]
+
+
+@pytest.mark.parametrize("p", [0.0, 0.125, 0.25, 0.5, 0.75, 1.0, 0.1, 0.95])
+def test_quantiles_within_select_and_group_by_are_those_of_a_column(p: float) -> None:
+    values = np.random.default_rng(4).permutation(600).astype(float)
+    rows = pl.DataFrame({"group": [place % 7 for place in range(600)], "value": values})
+    rows = rows.with_columns(pl.when(pl.col("value") > 20).then("value"))
+    assert rows.select(quantile_expr("value", p)).item() == quantile(rows["value"], p)
+    for group, found in rows.group_by("group").agg(quantile_expr("value", p)).iter_rows():
+        assert found == quantile(rows.filter(pl.col("group") == group)["value"], p)
 
 
 def test_a_quantile_and_an_attainment_never_contradict_each_other() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import polars as pl
 import pytest
 
 from analysis.causes.goal import population
@@ -92,3 +93,16 @@ def test_requests_that_are_bad_at_normal_stages_are_structural() -> None:
     assert found.n == 90
     assert found.structural == pytest.approx(60 / 90)
     assert dict(found.shares)["queue"] == pytest.approx(30 / 90)
+
+
+@pytest.mark.parametrize("votes", [1, 2])
+def test_the_slowest_tenth_is_the_same_in_whatever_order_the_requests_come(votes: int) -> None:
+    goal = a_goal()
+    seconds = [float(37 * number % 1000) for number in range(1000)]
+    nothing = {f"t_{part}": pl.Series([None] * 1000, dtype=pl.Float64) for part in goal.parts}
+    rows = pl.DataFrame(
+        {"value": seconds, "at": range(1000), "ok": True, **nothing, "t_queue": seconds, "votes": [votes] * 1000}
+    )
+    found = tail_excess(rows, rows.head(0), goal, SETTINGS)
+    assert found is not None
+    assert (found.n, found.inside["queue"]) == (100, sum(range(900, 1000)) / 100)
