@@ -6,24 +6,21 @@ bytes. Nothing here reads a clock, a setting of the process or a file of the use
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from datetime import datetime
-from functools import cached_property
 
 import polars as pl
 
-from analysis.aggregates.attainment import good_objectives, judge, share_if_all_kept, with_good
+from analysis.aggregates.attainment import good_objectives, judge, share_if_all_kept
 from analysis.aggregates.availability import availability
 from analysis.aggregates.cache import cache
-from analysis.aggregates.capacity import fleet_hours
 from analysis.aggregates.comparison import compare
 from analysis.aggregates.compatible import compatible_figures
 from analysis.aggregates.cost import costs
 from analysis.aggregates.cost_change import cost_steps
 from analysis.aggregates.device_limits import mfu, roofline_lines
 from analysis.aggregates.distribution import distributions
-from analysis.aggregates.fluidity import with_fluidity
 from analysis.aggregates.goodput import goodput
 from analysis.aggregates.load import load
 from analysis.aggregates.quality import MAX_REJECTS, data_quality, grade_of
@@ -32,14 +29,13 @@ from analysis.aggregates.stages import stage_shares
 from analysis.aggregates.strata import strata
 from analysis.aggregates.throughput import throughput
 from analysis.aggregates.verdicts import last_instant
-from analysis.aggregates.windows import Span, span_of
 from analysis.causes.diagnose import diagnose
 from analysis.causes.follow_up import Earlier, Present, follow_up
 from analysis.describe import definitions, provenance, selection_record, summary, title_of
 from analysis.dimensions import grouped, matches
 from analysis.fleet import Fleet
 from analysis.history import columns_for, history, without_prices
-from analysis.ledger import Ledger, keep_ledger
+from analysis.measured import Measured, Side, measured
 from analysis.metrics.measure import measure
 from analysis.objectives import Objective, Objectives
 from analysis.pricebook import PriceBook
@@ -51,39 +47,16 @@ from analysis.result import (
     Finding,
     ObjectiveResult,
 )
-from analysis.rollups.days import Day, rolled_days
 from analysis.rollups.figures import rolled_figures
 from analysis.rollups.verdicts import rolled_verdicts
 from analysis.rules.catalog import Catalog, built_in
-from ingest.schema import LONG, NS_PER_S, REPEATED, REQUESTS
-from ingest.selection import DERIVED_DIMENSIONS, Selection, to_iso
-from ingest.store import lists
+from ingest.schema import NS_PER_S
+from ingest.selection import DERIVED_DIMENSIONS, Selection
 from ingest.store.database import Store
 
 MOST_COST_ROWS = 10_000  # of a table in the result: 3 MB of JSON; the command costs has them all
-UNREAD = (*LONG, "request_id", "root", "call_ttft_ns")  # columns that nothing here asks for
 UPLOADS_WITH_REJECTS = 20  # of which the first rejected rows are shown
 WORKED_OUT = "worked out from its requests"  # earlier findings without a stored report
-
-
-@dataclass(frozen=True)
-class Measured:
-    """One side: its requests with figures and cost, what stands beside them, and the range."""
-
-    rows: pl.DataFrame
-    replica_hours: pl.DataFrame  # as stored
-    hours: pl.DataFrame | None  # of the selection, with cost and idle part; None if there can be none
-    ledger: Ledger
-    span: Span
-    selection: Selection
-    dropped: str | None = None  # what the frame lacks, where days of the selection were dropped
-    elsewhere: str | None = None  # from when to when requests are held, where the selection has none
-    objectives: Objectives = field(kw_only=True)  # that say what a good request is
-
-    @cached_property
-    def frame(self) -> pl.DataFrame:
-        """The requests with `good_verdict`, which verdicts and causes do without."""
-        return with_good(self.rows, self.objectives, last_instant(self.rows))
 
 
 def analyze(
@@ -196,12 +169,12 @@ def analyze(
 
 def judgement(
     store: Store,
-    side: Measured,
+    side: Side,
     objectives: Objectives,
     fleet: Fleet | None = None,
     *,
     catalog: Catalog | None = None,
-    other: Callable[[], Measured] | None = None,
+    other: Callable[[], Side] | None = None,
     grade: str | None = None,
     only: str | None = None,
     known: tuple[ObjectiveResult, ...] = (),
@@ -224,7 +197,8 @@ def judgement(
         judged,
         objectives.items,
         replica_hours=side.replica_hours,
-        baseline=None if other is None else lambda: other().rows,
+        every=None if side.is_whole else side.one_of,
+        baseline=None if other is None else lambda one_in: other().one_of(one_in),
         fleet=fleet,
         catalog=catalog,
         only=only,
@@ -234,7 +208,7 @@ def judgement(
 
 def verdicts(
     store: Store,
-    side: Measured,
+    side: Side,
     objectives: Objectives,
     fleet: Fleet | None,
     grade: str | None = None,
@@ -260,45 +234,6 @@ def verdicts(
     if (grade or grade_of(side.rows, _uploads_behind(store, side))) == "D":
         judged = tuple(result if result.id in before else withheld(result) for result in judged)
     return judged
-
-
-def measured(
-    store: Store, selection: Selection, objectives: Objectives, prices: PriceBook, fleet: Fleet | None
-) -> Measured:
-    """The requests of a selection with all their figures, filtered by derived dimensions too."""
-    requests = store.requests(
-        selection, [column.name for column in REQUESTS if column.name not in UNREAD], coded=REPEATED
-    )
-    ledger = keep_ledger(requests, store.calls(selection), prices)
-    frame = measure(ledger.requests, objectives.settings)
-    derived = grouped(pair for pair in selection.where if pair[0] in DERIVED_DIMENSIONS)
-    if derived:
-        frame = frame.filter(matches(derived))
-    frame = with_fluidity(frame, store.token_gaps(selection), good_objectives(objectives))
-    stored = store.replica_hours(selection)
-    hours = fleet_hours(stored, selection, fleet, frame)
-    span = span_of(frame, selection.start_ns, selection.end_ns)
-    elsewhere = _elsewhere(store) if frame.is_empty() else None
-    dropped = _dropped(rolled_days(store, selection))
-    return Measured(frame, stored, hours, ledger, span, selection, dropped, elsewhere, objectives=objectives)
-
-
-def _elsewhere(store: Store) -> str | None:
-    """From when to when the requests are that are held, days whose rows were dropped included; None without any."""
-    held = lists.held_span(store)
-    if held is not None:
-        return f"The requests that were loaded are from {to_iso(held[0])} to {to_iso(held[1])}."
-    return "The requests that were loaded have no wall clock." if lists.counts(store)["requests"] else None
-
-
-def _dropped(days: Sequence[Day]) -> str | None:
-    if not days:
-        return None
-    return (
-        f"Rows of {to_iso(days[0].start_ns)} to {to_iso(days[-1].end_ns)} were dropped by retention: "
-        f"{sum(day.requests for day in days):,} requests are told by their roll-ups alone. Findings and all figures that "
-        "are not named as rolled up lack them."
-    )
 
 
 def earlier_requests(
@@ -366,7 +301,7 @@ def _quality(store: Store, side: Measured) -> DataQuality:
     return data_quality(side.frame, uploads, told, end_ns=side.selection.end_ns)
 
 
-def _uploads_behind(store: Store, side: Measured) -> pl.DataFrame:
+def _uploads_behind(store: Store, side: Side) -> pl.DataFrame:
     """Uploads behind the rows; all of them where the selection is open."""
     uploads = store.uploads()
     if side.selection.start_ns is None and side.selection.end_ns is None:
@@ -374,7 +309,7 @@ def _uploads_behind(store: Store, side: Measured) -> pl.DataFrame:
     return uploads.filter(pl.col("upload_id").is_in(side.rows.get_column("upload_id").unique().to_list()))
 
 
-def notes_of(side: Measured) -> list[str]:
+def notes_of(side: Side) -> list[str]:
     """What a reader must know before any figure of a side: what it lacks, and what it is a sample of."""
     notes: list[str] = []
     if side.dropped is not None:

@@ -21,8 +21,8 @@ from analysis.aggregates.goodput import goodput
 from analysis.aggregates.stages import stage_shares
 from analysis.aggregates.throughput import throughput
 from analysis.aggregates.weighted import Sorted
-from analysis.analyze import Measured
 from analysis.dimensions import dimension
+from analysis.measured import Measured
 from analysis.metrics.catalog import BY_ID, REQUEST_METRICS
 from analysis.metrics.metric import Metric, Unit
 from analysis.objectives import Objectives

@@ -152,8 +152,8 @@ def _unexpected(error: Exception) -> int:
 
 def main() -> None:
     """Entry of the console script."""
-    if sys.argv[1:2] in (["serve"], ["demo"]):  # one core is the event loop's; polars reads this at its import
-        os.environ.setdefault("POLARS_MAX_THREADS", str(max(1, (os.cpu_count() or 2) - 1)))
+    if sys.argv[1:2] in (["serve"], ["demo"]):  # of many cores one is the event loop's; polars reads this at its import
+        os.environ.setdefault("POLARS_MAX_THREADS", str(max(2, (os.cpu_count() or 2) - 1)))
     else:
         gc.set_threshold(GC_THRESHOLD)
     sys.exit(run(sys.argv[1:]))

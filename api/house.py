@@ -19,7 +19,7 @@ from api import schedules as scheduling
 from api import uploads
 from api.delivery import deliver
 from api.jobs import Job, Jobs, Work
-from api.question import Books, Question
+from api.question import Books
 from api.receiver import Receiver
 from api.retention import Retention
 from api.schedules import Schedules
@@ -105,7 +105,7 @@ def _build(settings: Settings, store: Store, telemetry: Telemetry, folder: Path)
     )
     mapping = read_mapping(settings.mapping) if settings.mapping else Mapping()
     service = Service(store, books, timezone=settings.timezone)
-    warmer = Warmer(lambda: service.analyze(Question()), lambda: jobs.unfinished() > 0)
+    warmer = Warmer(service.warm, lambda: jobs.unfinished() > 0)
 
     def changed() -> None:
         service.changed()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
@@ -19,23 +19,25 @@ import msgspec
 
 from analysis.aggregates.cost import costs
 from analysis.aggregates.metered import metered
-from analysis.analyze import Measured, analyze, judgement, measured, notes_of, verdicts
+from analysis.analyze import analyze, judgement, notes_of, verdicts
 from analysis.breakdown import Breakdown, breakdown
 from analysis.describe import selection_record
 from analysis.dimensions import grouped
 from analysis.fleet import Fleet, read_fleet
 from analysis.ledger import Ledger
-from analysis.objectives import Objective, Objectives, default_objectives, load_objectives, read_objectives
+from analysis.measured import MOST_WHOLE, Measured, Side, judged_side, measured
+from analysis.objectives import Objectives, default_objectives, load_objectives, read_objectives
 from analysis.pricebook import PriceBook
 from analysis.prices import default_prices, read_prices
 from analysis.reconcile import months_within, reconcile
-from analysis.result import AnalysisResult, Costs, Finding, ObjectiveResult, Reconciliation, SelectionRecord
+from analysis.result import AnalysisResult, Costs, ObjectiveResult, Reconciliation
 from analysis.rollups.charges import RolledCharges, rolled_charges
 from analysis.rollups.days import rolled_days
 from analysis.rules.catalog import Catalog, built_in
 from analysis.rules.own import own_catalog, read_catalog
 from api.clock import stamp
 from api.finance import source_hash
+from api.judgement import Diagnosis, Judgement, find_objective
 from api.keeper import Keeper
 from api.latest import latest_report
 from api.question import Books, Question, check_dimensions, check_text
@@ -50,8 +52,7 @@ from reports.writers.focus import focus_bundle
 from reports.writers.focus_rows import FocusOptions
 
 T = TypeVar("T")
-Verdicts = tuple[Measured, tuple[ObjectiveResult, ...]]  # as far as the causes of one objective ask for those of all
-N = TypeVar("N", Objective, ObjectiveResult)
+Verdicts = tuple[Side, tuple[ObjectiveResult, ...]]  # as far as the causes of one objective ask for those of all
 
 MOST_REPORTS = 200  # that are looked through for the one before
 KEPT_RESULTS = KEPT_JUDGEMENTS = 32
@@ -59,26 +60,6 @@ KEPT_SIDES = 4
 MOST_SIDE_BYTES = 512_000_000  # measured requests that are kept in memory; about a million of them
 HASH_DIGITS = 10
 TRIES = 3  # of a reading that a dropped day came into, before days wait for it
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """All objectives of a selection with their verdicts, and why they broke."""
-
-    selection: SelectionRecord
-    objectives: tuple[ObjectiveResult, ...]
-    findings: tuple[Finding, ...]
-    notes: tuple[str, ...]  # what the verdicts lack, and what they are a sample of
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """One objective of a selection: its verdict, and why it broke."""
-
-    selection: SelectionRecord
-    objective: ObjectiveResult
-    findings: list[Finding]
-    notes: list[str] = field(default_factory=list)
 
 
 class Service:
@@ -198,6 +179,14 @@ class Service:
             return self._compute(question, baseline)
         make = lambda: self._steady(lambda: self._compute(question, self._before(question)))  # noqa: E731
         return self._results.get(self._result_key(question), self._live, make)
+
+    def warm(self) -> None:
+        """Work out what is asked first: the analysis of everything; of very many requests what broke and why, for the
+        whole analysis holds all columns of them, and whoever wants it can wait."""
+        if self.store.n_requests(Selection()) > MOST_WHOLE:
+            self.judgement(Question())
+        else:
+            self.analyze(Question())
 
     def judgement(self, question: Question, only: str | None = None) -> Judgement:
         """Verdicts and findings of a question: out of the whole result if that is kept, else worked out without the rest.
@@ -340,10 +329,19 @@ class Service:
         return self._side(question, question.selection(self.timezone(question)))
 
     def _side(self, question: Question, selection: Selection) -> Measured:
-        objectives, prices, fleet = self.read_books(question.books)
-        objectives = replace(objectives, settings=replace(objectives.settings, timezone=selection.timezone))
-        make = lambda: measured(self.store, selection, objectives, prices, fleet)  # noqa: E731 - called once, below
+        make = lambda: measured(self.store, selection, *self._bound(question, selection))  # noqa: E731 - called once, below
         return self._sides.get(f"{self._key(question)} {selection}", self._live, make)
+
+    def _judged(self, question: Question, selection: Selection) -> Side:
+        """The requests of a question as verdicts and causes ask for them; very many are not held with every column."""
+        if self.store.n_requests(selection) <= MOST_WHOLE:
+            return self._side(question, selection)
+        return judged_side(self.store, selection, *self._bound(question, selection))
+
+    def _bound(self, question: Question, selection: Selection) -> tuple[Objectives, PriceBook, Fleet | None]:
+        """The files of a question, in the time zone of its selection."""
+        objectives, prices, fleet = self.read_books(question.books)
+        return replace(objectives, settings=replace(objectives.settings, timezone=selection.timezone)), prices, fleet
 
     def _checked(self, question: Question) -> Question:
         """The question with the files of the service where it brings none; what breaks a rule is told at once."""
@@ -354,13 +352,13 @@ class Service:
         return question
 
     def _judge(self, question: Question, only: str | None) -> Judgement:
-        objectives, _, fleet = self.read_books(question.books)
+        selection = question.selection(self.timezone(question))
+        objectives, _, fleet = self._bound(question, selection)
         if only is not None:
             find_objective(objectives.items, only)
-        side = self.side(question)
-        objectives = replace(objectives, settings=replace(objectives.settings, timezone=side.selection.timezone))
+        side = self._judged(question, selection)
         before = self._before(question)
-        other = None if before is None else lambda: self._side(question, before[1])
+        other = None if before is None else lambda: self._judged(question, before[1])
         catalog = self.catalog(question.books)
         make = lambda: (side, verdicts(self.store, side, objectives, fleet, told=()))  # noqa: E731 - called at once
         kept, known = (None, ()) if only is None else self._verdicts.get(self._key(question), self._live, make)
@@ -427,23 +425,10 @@ class Service:
         return hasher.hexdigest()
 
 
-def find_objective(objectives: Sequence[N], objective_id: str) -> N:
-    """The objective of that id.
-
-    Raises:
-        NotFound: there is none; the message lists those that are.
-    """
-    found = next((row for row in objectives if row.id == objective_id), None)
-    if found is None:
-        known = ", ".join(row.id for row in objectives)
-        raise NotFound(f'no objective has the id "{objective_id}". Known: {known}')
-    return found
-
-
 def read_result(data: bytes) -> AnalysisResult:
     """A result from its JSON, as `render(result, "json")` wrote it."""
     return msgspec.json.decode(data, type=AnalysisResult)
 
 
-def _is_small(side: Measured) -> bool:
+def _is_small(side: Side) -> bool:
     return side.rows.estimated_size() <= MOST_SIDE_BYTES

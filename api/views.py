@@ -12,7 +12,7 @@ import msgspec
 import polars as pl
 
 from analysis.aggregates.verdicts import verdict_column
-from analysis.analyze import measured
+from analysis.measured import measured
 from analysis.money import usd_text
 from analysis.objectives import Objective
 from analysis.result import AnalysisResult

@@ -90,6 +90,11 @@ def quantile_expr(column: str | pl.Expr, p: float | Fraction) -> pl.Expr:
     return values.sort().get(position, null_on_oob=True)
 
 
+def below_expr(column: str, p: float) -> pl.Expr:
+    """A value of the column a rank or two below its p-quantile, found without a sort: what reaches that one reaches it."""
+    return pl.col(column).quantile((p - 2 / pl.len()).clip(lower_bound=0.0), "lower")
+
+
 def interpolated(values: pl.Series, p: float) -> float | None:
     """The quantile as numpy, vLLM bench and AIPerf print it, between two values; for their figures alone, never ours."""
     known = values.drop_nulls().sort()

@@ -17,7 +17,7 @@ from analysis.causes.explain import Explained, Investigation, agree, depends_on_
 from analysis.causes.figures import voted_share
 from analysis.causes.finding import findings_of
 from analysis.causes.goal import Goal, goals_of, population
-from analysis.causes.rows import Rows, aligned, main_stretch, prepare, thinned
+from analysis.causes.rows import Rows, aligned, completed, main_stretch, one_of, prepare, thinned
 from analysis.causes.scene import Quiet, quiet_part, scene_of
 from analysis.causes.settings import CauseSettings
 from analysis.causes.window import Episode, Interval, episodes, incident_intervals
@@ -37,7 +37,8 @@ def diagnose(
     objectives: Sequence[Objective],
     *,
     replica_hours: pl.DataFrame,
-    baseline: Callable[[], pl.DataFrame] | None = None,
+    every: Callable[[int], pl.DataFrame] | None = None,
+    baseline: Callable[[int], pl.DataFrame] | None = None,
     catalog: Catalog | None = None,
     fleet: Fleet | None = None,
     settings: CauseSettings | None = None,
@@ -46,13 +47,16 @@ def diagnose(
     """Findings, at least one for every breached or endangered objective whose requests say something.
 
     Args:
-        frame: canonical request columns, metric columns in seconds, dimensions, `cost_pico`.
+        frame: canonical request columns, metric columns in seconds, dimensions, `cost_pico`; of very many requests at
+            least those that verdicts read, and `batch_size` or what it is counted from.
         judged: the objectives' verdicts over the same frame.
         objectives: their definitions, for limits that depend on the length.
         replica_hours: table of the store; may be empty.
         fleet: devices and models, for rules that ask how far a time lies above its floor.
         catalog: rules, the built-in ones if not given.
-        baseline: gives the same columns of an earlier selection; called where this one has no unbroken part.
+        every: gives all columns of one request in so many, where `frame` has not all of them.
+        baseline: gives all columns of one request in so many of an earlier selection; called where this one has no
+            unbroken part.
         only: id of the one objective whose findings are put together, the same as among those of all; the causes of the
             others of its episodes are looked for as well where they have a say in its own.
     """
@@ -62,7 +66,7 @@ def diagnose(
         return ()
     whole = main_stretch(with_flags(frame, broken, objectives), settings)
     looked_at, one_in = thinned(whole, min(result.bad for result in broken), settings)
-    rows = prepare(looked_at)
+    rows = prepare(looked_at if every is None else completed(looked_at, every(one_in)))
     if rows.frame.height == 0:
         return ()
     end_s = (rows.end_ns - rows.start_ns) / NS_PER_S
@@ -76,7 +80,7 @@ def diagnose(
 
     @cache
     def earlier() -> Rows | None:
-        before = None if baseline is None else baseline()
+        before = None if baseline is None else one_of(baseline(one_in), one_in)
         return (
             aligned(prepare(with_flags(before, broken, objectives)), rows)
             if before is not None and before.height

@@ -22,6 +22,7 @@ from analysis.division import divided
 from analysis.metrics.catalog import BY_ID
 from analysis.metrics.votes import votes_of
 from ingest.schema import NS_PER_S, REQUESTS, STAGES
+from ingest.store.request_frame import taken
 
 FAILED = ("error", "timeout", "shed", "truncated")
 OUTER = ("gateway", "network", "guardrail", "retrieval", "rerank", "tool", "postprocess", "unattributed")
@@ -115,15 +116,17 @@ def main_stretch(frame: pl.DataFrame, settings: CauseSettings) -> pl.DataFrame:
     """
     gap = settings.stretch_gap_s * NS_PER_S
     stretch = (pl.col("started_ns").diff() > gap).fill_null(value=False).cum_sum()
+    started = frame.get_column("started_ns").drop_nulls()  # alone: mostly there is one stretch, and no row moves
+    started = started if started.is_sorted() else started.sort()
+    if not (started.diff() > gap).any():
+        return frame
     sizes = (
-        frame.select(pl.col("started_ns").drop_nulls().sort())  # alone: mostly there is one stretch, and no row moves
+        started.to_frame()
         .select(stretch.alias("stretch"))
         .group_by("stretch")
         .len()
         .sort("len", "stretch", descending=[True, False])
     )
-    if sizes.height < 2:
-        return frame
     timed = frame.filter(pl.col("started_ns").is_not_null()).sort("started_ns")
     return timed.filter(stretch == sizes["stretch"][0])
 
@@ -146,8 +149,23 @@ def thinned(frame: pl.DataFrame, fewest_bad: int, settings: CauseSettings) -> tu
     )
     if not known["batch"][0] and known["replicas"][0] and known["rate"][0] >= MIN_RATE:
         frame = frame.with_columns(_running(frame))  # all of them run beside each other, not only those that are taken
-    mine = frame.filter(pl.col("request_key").hash() % one_in == 0)
-    return mine.with_columns(pl.col("sampling_rate") / one_in), one_in
+    return one_of(frame.filter(taken(one_in)), one_in), one_in
+
+
+def one_of(frame: pl.DataFrame, one_in: int) -> pl.DataFrame:
+    """Requests that were taken one in so many, their `sampling_rate` told so."""
+    return frame if one_in < 2 else frame.with_columns(pl.col("sampling_rate") / one_in)
+
+
+def completed(told: pl.DataFrame, every: pl.DataFrame) -> pl.DataFrame:
+    """The requests that are told with all columns of the same ones, in the order of these."""
+    own = [name for name in told.columns if name not in every.columns or name == "sampling_rate"]
+    if told.height == every.height:  # all of them, and both by arrival, then key: nothing is copied
+        return every.with_columns(told.select(own))
+    joined = every.drop("sampling_rate").join(
+        told.select("request_key", *own), on="request_key", how="inner", maintain_order="left"
+    )
+    return joined.select(*every.columns, *(name for name in own if name != "sampling_rate"))
 
 
 def _running(frame: pl.DataFrame) -> pl.Series:

@@ -15,6 +15,7 @@ from math import factorial
 
 import polars as pl
 
+from analysis.aggregates.statistics import below_expr
 from analysis.aggregates.weighted import mixed, percentiles_of
 from analysis.causes.goal import Goal
 from analysis.causes.rows import ENGINE, Rows
@@ -80,8 +81,7 @@ def _upper(timed: pl.DataFrame, share: float) -> pl.DataFrame:
     """The requests above that share of all by value, at least, so that few are sorted; all where votes differ."""
     if timed.is_empty() or mixed(timed):
         return timed
-    below = max(0.0, share - 2 / timed.height)
-    return timed.filter(pl.col("value") >= pl.col("value").quantile(below, "lower"))
+    return timed.filter(pl.col("value") >= below_expr("value", share))
 
 
 def _means(frame: pl.DataFrame, stages: Sequence[str]) -> dict[str, float]:

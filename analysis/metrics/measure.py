@@ -14,6 +14,8 @@ counts and USD, null where unknown; and
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import polars as pl
 
 from analysis.metrics.catalog import REQUEST_METRICS
@@ -35,10 +37,17 @@ DERIVED = (
 )
 
 
-def measure(requests: pl.DataFrame, settings: Settings | None = None) -> pl.DataFrame:
+def measure(
+    requests: pl.DataFrame, settings: Settings | None = None, metrics: Collection[str] | None = None
+) -> pl.DataFrame:
     """The requests with one column per metric and the derived dimensions.
 
     Shape: (n, columns given + REQUEST_METRICS + DERIVED), order kept. Columns of the schema that are missing are null.
+
+    Args:
+        requests: rows of `requests`, priced or not.
+        settings: time zone, buckets and policy.
+        metrics: columns of the metrics that are told; None: all.
     """
     settings = settings or Settings()
     local = (
@@ -66,7 +75,7 @@ def measure(requests: pl.DataFrame, settings: Settings | None = None) -> pl.Data
             *(
                 metric.expr.cast(pl.Float64).alias(metric.column)
                 for metric in REQUEST_METRICS
-                if metric.expr is not None
+                if metric.expr is not None and (metrics is None or metric.column in metrics)
             ),
         )
         .collect()

@@ -8,9 +8,9 @@ from __future__ import annotations
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
+from api.judgement import find_objective
 from api.pages import page_policy
 from api.routes.asking import Asked, Inside
-from api.service import find_objective
 from api.views import home_view, request_view
 from reports.pages import render_breach, render_home, render_request
 

@@ -23,9 +23,19 @@ from ingest import schema
 from ingest.errors import SchemaMismatch, StateError, StoreHeld, StoreTooNew, UnreadableInput
 from ingest.schema import Column
 from ingest.schema_rolled import ROLLED
-from ingest.selection import COLUMN_DIMENSIONS, DERIVED_DIMENSIONS, Selection
+from ingest.selection import Selection
 from ingest.store import frames, span_width
-from ingest.store.request_frame import held_once, order_of
+from ingest.store.request_frame import (
+    ORDER,
+    PICO,
+    dtype_of,
+    held_once,
+    in_order,
+    ordered_rows,
+    request_parts,
+    selection_sql,
+    to_frame,
+)
 
 TABLES: dict[str, tuple[Column, ...]] = {
     "uploads": schema.UPLOADS,
@@ -43,10 +53,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
 DETAIL_END = "\x1f"  # between the detail of a reject and its head, in the column `head`
 # Columns that older stores lack
 ADDED: tuple[tuple[str, str], ...] = (("uploads", "n_rolled"), ("requests", "token_gaps_ns"), ("uploads", "run_ns"))
-PICO = 1_000_000_000_000  # pico-USD per USD: money leaves the store as an integer
 PICO_DIGITS = 12
 ROWS_OF_LISTS = 10_000  # read at once: lists of 1,000 gaps are 80 MB
-ROWS_AT_ONCE = 500_000  # of requests whose text is not yet codes
 
 
 @dataclass(frozen=True)
@@ -172,14 +180,19 @@ class Store:
     ) -> pl.DataFrame:
         """Rows of a table in the dtypes of schema.py; `where` and `order` are SQL of this package, with `?` for values."""
         wanted = [c for c in TABLES[table] if columns is None or c.name in columns]
-        select = ", ".join(_to_frame(column) for column in wanted)
+        select = ", ".join(to_frame(column) for column in wanted)
         rest = f"{' WHERE ' + where if where else ''}{' ORDER BY ' + order if order else ''}"
         with self.cursor() as cursor:
             sql = f"SELECT {select} FROM {span_width.whole(cursor, table) if table == 'spans' else table}{rest}"
             return pl.DataFrame(cursor.sql(sql, params=list(parameters))).cast({c.name: c.dtype for c in wanted})
 
     def requests(
-        self, selection: Selection, columns: Sequence[str] | None = None, *, coded: Collection[str] = ()
+        self,
+        selection: Selection,
+        columns: Sequence[str] | None = None,
+        *,
+        coded: Collection[str] = (),
+        one_in: int = 1,
     ) -> pl.DataFrame:
         """Requests of a selection, ordered by arrival, then key; all of them as they stood at one moment.
 
@@ -190,24 +203,41 @@ class Store:
             columns: those that are read, all if not given.
             coded: text columns that are told as Categorical. The process keeps each of their values once and for good:
                 not for keys.
+            one_in: of so many requests one is read, by the hash of its key (request_frame.taken).
         """
-        wanted = [c for c in TABLES["requests"] if columns is None or c.name in columns]
-        ordered = {"started_ns", "request_key"} <= {column.name for column in wanted}
+        wanted = _requested(columns)
+        if {*ORDER} <= {column.name for column in wanted}:
+            rows = in_order(
+                pl.concat(self.request_parts(selection, columns, coded=coded, one_in=one_in), rechunk=False)
+            )
+        else:
+            with self.cursor() as cursor:
+                rows = ordered_rows(cursor, wanted, selection, coded=frozenset(coded))
+        nothing = {column.name: pl.lit(None, dtype_of(column, coded)).alias(column.name) for column in wanted}
+        return rows.select(held_once(rows, name) if name in rows.columns else nothing[name] for name in nothing)
+
+    def request_parts(
+        self,
+        selection: Selection,
+        columns: Sequence[str] | None = None,
+        *,
+        coded: Collection[str] = (),
+        one_in: int = 1,
+    ) -> Iterator[pl.DataFrame]:
+        """The rows of `requests` in some order, some at a time, without columns that have no value; at least one frame."""
         with self.cursor() as cursor:
             cursor.execute("BEGIN")
             try:
-                rows = _parts(cursor, "requests", wanted, selection, frozenset(coded), keep_order=ordered)
+                yield from request_parts(cursor, _requested(columns), selection, coded=frozenset(coded), one_in=one_in)
             finally:
                 cursor.execute("COMMIT")
-        if ordered:  # DuckDB would hold all rows once more to put them in order, and so would one step
-            order = order_of(rows)
-            for index in range(rows.width):  # one column at a time: an iterator would hold all of them twice
-                column = rows.to_series(index)
-                rows.replace_column(index, column.rechunk() if order is None else column.gather(order))
-        return rows.select(
-            held_once(rows, c.name) if c.name in rows.columns else pl.lit(None, _dtype(c, coded)).alias(c.name)
-            for c in wanted
-        )
+
+    def n_requests(self, selection: Selection) -> int:
+        """How many requests the filters on columns leave of a selection."""
+        where, parameters = selection_sql(selection)
+        with self.cursor() as cursor:
+            row = cursor.execute(f"SELECT count(*) FROM requests{' WHERE ' + where if where else ''}", parameters)
+            return int((row.fetchone() or (0,))[0])
 
     def token_gaps(self, selection: Selection) -> Iterator[pl.DataFrame]:
         """Lists of gaps between tokens: request_key and token_gaps_ns of the requests that have one, some rows at a time."""
@@ -288,66 +318,8 @@ class Store:
             cursor.execute(f"INSERT INTO {table} ({quoted}) VALUES ({marks})", [values[n] for n in names])
 
 
-def _parts(
-    cursor: duckdb.DuckDBPyConnection,
-    table: str,
-    wanted: Sequence[Column],
-    selection: Selection,
-    coded: Collection[str],
-    *,
-    keep_order: bool,
-) -> pl.DataFrame:
-    """Rows of a selection in the columns that have a value, at least one; some at a time, so that no text is there twice.
-
-    Where the order is not to be kept they are ordered here by arrival, then key.
-    """
-    where, parameters = selection_sql(selection)
-    told = f" WHERE {where}" if where else ""
-    counts = ", ".join(f'count("{column.name}")' for column in wanted)
-    sql = f"SELECT min(rowid), max(rowid), {counts} FROM {table}{told}"
-    ((first, last, *numbers),) = cursor.execute(sql, parameters).fetchall()
-    kept = [c for c, n in zip(wanted, numbers, strict=True) if n] or list(wanted[:1])
-    if keep_order:
-        kept = [c for c in wanted if c in kept or c.name in ("started_ns", "request_key")]
-    select = f"SELECT {', '.join(_to_frame(column) for column in kept)} FROM {table}"
-    dtypes: dict[Any, Any] = {column.name: _dtype(column, coded) for column in kept}
-    if not keep_order:
-        sql = f"{select}{told} ORDER BY started_ns NULLS LAST, request_key"
-        return pl.DataFrame(cursor.sql(sql, params=parameters)).cast(dtypes)
-    parts = []
-    for start in range(first or 0, (last or 0) + 1, ROWS_AT_ONCE):
-        sql = f"{select} WHERE {where + ' AND ' if where else ''}rowid >= ? AND rowid < ?"
-        parts.append(pl.DataFrame(cursor.sql(sql, params=[*parameters, start, start + ROWS_AT_ONCE])).cast(dtypes))
-    return pl.concat(parts, rechunk=False)
-
-
-def _dtype(column: Column, coded: Collection[str]) -> pl.DataType:
-    return pl.Categorical() if column.name in coded else column.dtype
-
-
-def selection_sql(selection: Selection) -> tuple[str, list[object]]:
-    """WHERE clause and parameters of a selection over table requests; "" if everything is selected."""
-    clauses: list[str] = []
-    parameters: list[object] = []
-    if selection.start_ns is not None:
-        clauses.append("started_ns >= ?")
-        parameters.append(selection.start_ns)
-    if selection.end_ns is not None:
-        clauses.append("started_ns < ?")
-        parameters.append(selection.end_ns)
-    for dimension in dict.fromkeys(name for name, _ in selection.where):
-        if dimension in DERIVED_DIMENSIONS:
-            continue
-        values = [value for name, value in selection.where if name == dimension]
-        marks = ", ".join("?" for _ in values)
-        if dimension in COLUMN_DIMENSIONS:
-            clauses.append(f'CAST("{dimension}" AS VARCHAR) IN ({marks})')
-        else:
-            clauses.append(f"json_extract_string(dimensions, ?) IN ({marks})")
-            escaped = dimension.replace("\\", "\\\\").replace('"', '\\"')
-            parameters.append(f'$."{escaped}"')
-        parameters.extend(values)
-    return " AND ".join(clauses), parameters
+def _requested(columns: Sequence[str] | None) -> list[Column]:
+    return [column for column in TABLES["requests"] if columns is None or column.name in columns]
 
 
 def _connect(file: Path, settings: StoreSettings, scratch: Path) -> duckdb.DuckDBPyConnection:
@@ -421,12 +393,3 @@ def _told(column: Column) -> pl.Expr:
     digits = value.abs()
     rest = (digits % PICO).cast(pl.String).str.zfill(PICO_DIGITS)
     return pl.format("{}{}.{}", sign, (digits // PICO).cast(pl.String), rest).alias(column.name)
-
-
-def _to_frame(column: Column) -> str:
-    """SQL that turns a table's column into the frame's: DECIMAL to integer pico-USD."""
-    if column.kind == "money":
-        return f'TRY_CAST(TRY_CAST("{column.name}" AS DECIMAL(25,12)) * {PICO}::DECIMAL(13,0) AS BIGINT) AS "{column.name}"'
-    if column.kind == "sum":  # as text without its point: all twelve decimals are always there
-        return f"replace(CAST(\"{column.name}\" AS VARCHAR), '.', '') AS \"{column.name}\""
-    return f'"{column.name}"'

@@ -15,7 +15,8 @@ import polars as pl
 from ingest.schema import REQUESTS
 from ingest.schema_rolled import ROLLED
 from ingest.selection import Selection
-from ingest.store.database import Store, selection_sql
+from ingest.store.database import Store
+from ingest.store.request_frame import selection_sql
 
 SPAN_COLUMNS = (
     "trace_id",

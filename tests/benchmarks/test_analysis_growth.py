@@ -13,17 +13,16 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.support.shared import shared
+from tests.support.spent import Spent, spent
 
 MOST = int(os.environ.get("TAILWISE_BENCH_ROWS", "400000"))
 SIZES = [size for size in (100_000, 400_000, 1_000_000, 4_000_000, 10_000_000) if size <= MOST]
 SLACK = 1.3  # of the growth of the rows: group keys grow with them, and sorts by their logarithm
-ROOT = Path(__file__).resolve().parents[2]
 LOAD = """
 import sys
 from pathlib import Path
@@ -43,22 +42,6 @@ with Store.open(Path(sys.argv[1]) / "store.duckdb", StoreSettings(threads=1)) as
     found = getattr(Service(store), sys.argv[2])(Question())
 assert found.objectives
 """
-
-
-@dataclass(frozen=True)
-class Spent:
-    cpu_s: float
-    peak_mb: float
-
-
-def spent(code: str, *words: str) -> Spent:
-    """What a process took that runs this code."""
-    command = [sys.executable, "-c", code, *words]
-    with subprocess.Popen(command, cwd=ROOT, env=os.environ | {"POLARS_MAX_THREADS": "1"}) as process:
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0, words
-    return Spent(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1000)
 
 
 def store_of(rows: int, folder: Path) -> None:

@@ -12,8 +12,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analysis.analyze import analyze, measured
+from analysis.analyze import analyze
 from analysis.breakdown import breakdown
+from analysis.measured import measured
 from analysis.objectives import Objectives, default_objectives, read_objectives
 from analysis.pricebook import PriceBook
 from analysis.result import Fluidity

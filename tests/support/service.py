@@ -16,6 +16,7 @@ from analysis.causes.settings import CauseSettings
 from analysis.metrics.measure import measure
 from analysis.objectives import Objectives, read_objectives
 from analysis.result import Finding
+from ingest.store.request_frame import taken
 from tests.support.builders import frame, replica_hours, request
 
 Row = dict[str, Any]
@@ -156,5 +157,6 @@ def findings(
     measured = measure(frame(rows), wanted.settings)
     up = replica_hours(hours)
     judged = judge(measured, wanted, replica_hours=up)
-    earlier = None if baseline is None else lambda: measure(frame(baseline), wanted.settings)
+    before = None if baseline is None else measure(frame(baseline), wanted.settings)
+    earlier = None if before is None else lambda one_in: before.filter(taken(one_in))
     return diagnose(measured, judged, wanted.items, replica_hours=up, baseline=earlier, settings=settings, only=only)

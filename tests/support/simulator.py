@@ -24,7 +24,8 @@ from typing import Any
 
 import pytest
 
-from analysis.analyze import analyze, judgement, measured
+from analysis.analyze import analyze, judgement
+from analysis.measured import measured
 from analysis.objectives import Objectives, load_objectives
 from analysis.pricebook import PriceBook
 from analysis.prices import read_prices

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from analysis import breakdown as module
-from analysis.analyze import Measured, measured
 from analysis.breakdown import breakdown
+from analysis.measured import Measured, measured
 from analysis.objectives import default_objectives
 from analysis.prices import default_prices
 from ingest.errors import ConfigError

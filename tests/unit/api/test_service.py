@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
-from analysis.analyze import Measured, verdicts
+from analysis.analyze import verdicts
+from analysis.causes import diagnose as diagnosing
+from analysis.causes.settings import CauseSettings
+from analysis.measured import MOST_WHOLE, Measured
 from analysis.result import ObjectiveResult
 from api import service as module
 from api.question import Books, Question
@@ -136,9 +139,40 @@ objectives:
 """
 
 
+MANY = (
+    SLOW_QUEUE
+    + """
+  - {id: spent, metric: cost, statistic: sum, threshold: 1 USD, per: user}
+  - {id: good, all_of: [{metric: ttft, threshold: 1600ms}, {metric: tpot, threshold: 30ms}], target: 95%, period: 7d}
+  - {id: errors, metric: error_rate, where: {scenario: chat}, threshold: 0.02, window: 15m}
+"""
+)
+
+
 def missing(row: Row, minute: float) -> None:
     if in_fault(minute) and (row["model"], row["region"]) == ("large", "east"):
         row |= {"replica": "large-east-2", "deployment_version": "v2", "queue_ms": row["queue_ms"] + 3000 * row["wait"]}
+
+
+@pytest.mark.parametrize("most", [10_000, 1000])
+def test_very_many_requests_are_judged_without_most_columns_and_explained_on_some_of_them_alike(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """`most`: requests that causes are looked for in; 4,320 stand in the store."""
+    (tmp_path / "objectives.yaml").write_text(MANY)
+    monkeypatch.setattr(diagnosing, "CauseSettings", lambda: CauseSettings(max_rows=most, min_bad=10))
+    questions = (Question(), Question(where=(("input_bucket", "512-2k"), ("scenario", "chat"))))
+    told = []
+    with Store.open() as store:
+        store.append("requests", frame(rows_of(missing)).drop("cost_pico"))
+        for limit in (MOST_WHOLE, 0):
+            monkeypatch.setattr(module, "MOST_WHOLE", limit)
+            asked = Service(store, Books(objectives=tmp_path / "objectives.yaml"))
+            told.append([asked.judgement(question) for question in questions])
+    assert told[0] == told[1]
+    assert all(one.findings for one in told[0])
+    samples = [e for e in told[0][0].findings[0].evidence if e.figure.startswith("requests in which causes")]
+    assert len(samples) == (most == 1000)
 
 
 def test_a_week_follows_up_what_the_report_before_it_advised(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from analysis.aggregates.cost import costs
 from analysis.aggregates.metered import MeteredCharges, metered
-from analysis.analyze import measured
+from analysis.measured import measured
 from analysis.reconcile import reconcile
 from analysis.result import Costs, Reconciliation
 from analysis.rollups.charges import rolled_charges
