@@ -21,10 +21,13 @@ import polars as pl
 from google.protobuf.message import DecodeError
 
 from ingest.errors import UnreadableInput
+from ingest.formats import otlp_alike
 from ingest.formats import otlp_wire as wire
 from ingest.formats.attributes import RESOURCE_PICKS
+from ingest.formats.byte_slices import slices
+from ingest.formats.otlp_alike import Alike
 from ingest.formats.otlp_library import KNOWN_BYTES, NO_FIGURES, KnownAttributes, class_of, request_class, text_of
-from ingest.formats.otlp_wire import Data, Ints, Walk
+from ingest.formats.otlp_wire import Data, Ints
 from ingest.formats.span_events import EVENT_TYPES, Attributes, event_figures
 
 KNOWN_NAMES = 20_000  # of attributes, at the beginning of a piece
@@ -56,6 +59,9 @@ _BYTES = {  # column -> tag
 }
 # a double between these is written alike by everyone; beyond, the exponent is not
 _PLAIN_FROM, _PLAIN_BELOW = 1e-4, 1e16
+
+
+_NOTHING: Ints = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -177,22 +183,49 @@ class Columns:
 
     def _frame(self, spans: list[bytes], places: Ints, groups: Ints) -> pl.DataFrame:
         data = Data(spans)
+        alike = otlp_alike.read(data, self._keys)
+        if not len(alike.rest):
+            return self._of_alike(data, alike, places, groups)
+        rest = [spans[row] for row in alike.rest.tolist()]
+        others = self._of_others(rest, places[alike.rest], groups[alike.rest])
+        if not len(alike.rows):
+            return others
+        order = np.empty(len(spans), np.int64)
+        order[np.concatenate([alike.rows, alike.rest])] = np.arange(len(spans))
+        told = self._of_alike(data, alike, places[alike.rows], groups[alike.rows])
+        return pl.concat([told, others])[pl.Series(order)]
+
+    def _of_alike(self, data: Data, alike: Alike, places: Ints, groups: Ints) -> pl.DataFrame:
+        chunk = _Chunk(data, alike.fields, alike.events, alike.links, places)
+        shapes, counts = np.zeros(len(places), np.int64), np.zeros(len(places), np.int64)
+        for rows, names in alike.lists:
+            shapes[rows], counts[rows] = self._shapes.setdefault(names, len(self._shapes)), len(names)
+        first = np.cumsum(counts) - counts
+        told = {kind: (first[of.rows] + of.at, of.starts, of.sizes) for kind, of in alike.attributes.items()}
+        odd = [alike.attributes[kind] for kind in otlp_alike.LIBRARY if kind in alike.attributes]
+        of_kinds = [self._others(chunk, wire.Places(of.rows, of.starts, of.sizes)) for of in odd]
+        texts = [text for pairs in of_kinds for _, text in pairs]
+        at = np.concatenate([_NOTHING, *(first[of.rows] + of.at for of in odd)])
+        vals = _texts(data, told, at, texts)
+        return self._made(chunk, groups, shapes, _lists(vals, counts))
+
+    def _of_others(self, spans: list[bytes], places: Ints, groups: Ints) -> pl.DataFrame:
+        data = Data(spans)
         walked = wire.walk(data)
         if walked.is_odd.any():
             for row in np.flatnonzero(walked.is_odd).tolist():
                 spans[row] = self._anew(spans[row], int(places[row]))
             data = Data(spans)
             walked = wire.walk(data)
-        chunk = _Chunk(data, walked, places)
-        told = wire.values(data, walked.attributes)
-        rows, strings = np.arange(len(spans)), np.flatnonzero(told.kinds == wire.STRING)
-        parts = [(rows, *walked.fields[tag]) for tag in _BYTES.values()]
-        parts.append((walked.attributes.rows[strings], told.starts[strings], told.sizes[strings]))
-        *fields, texts = _slices(spans, data, parts)
-        shapes, vals = self._attributes(chunk, texts, told)
-        columns = {"place": places, "group": groups, "shape": shapes, "vals": vals, **_fields(chunk)}
-        columns |= dict(zip(_BYTES, fields, strict=True)) | self._events(chunk)
+        chunk = _Chunk(data, walked.fields, walked.events, walked.links, places)
+        shapes, vals = self._attributes(chunk, walked.attributes)
+        return self._made(chunk, groups, shapes, vals)
+
+    def _made(self, chunk: _Chunk, groups: Ints, shapes: Ints, vals: pl.Series) -> pl.DataFrame:
+        columns = {"place": chunk.places, "group": groups, "shape": shapes, "vals": vals, **_fields(chunk)}
+        columns |= {name: slices(chunk.data.bytes, *chunk.fields[tag]) for name, tag in _BYTES.items()}
         columns |= {name: _decoded(columns[name]) for name in ("name", "trace_state")}
+        columns |= self._events(chunk)
         self._broken |= chunk.broken
         return pl.DataFrame(columns, schema=_SCHEMA)
 
@@ -207,33 +240,35 @@ class Columns:
         told: bytes = read.SerializeToString()
         return told
 
-    def _attributes(self, chunk: _Chunk, texts: pl.Series, told: wire.Values) -> tuple[Ints, pl.Series]:
-        """Shape of every span and its values; `texts` are those of the attributes that are strings."""
-        rows = chunk.walked.attributes.rows
+    def _attributes(self, chunk: _Chunk, places: wire.Places) -> tuple[Ints, pl.Series]:
+        """Shape of every span and its values."""
+        told, rows = wire.values(chunk.data, places), places.rows
         names = self._keys.numbers(chunk.data, told.key_starts, told.key_sizes)
         odd = np.flatnonzero(told.kinds == 0)
-        others = self._others(chunk, odd)
+        others = self._others(chunk, wire.Places(rows[odd], places.starts[odd], places.sizes[odd]))
         names[odd] = [number for number, _ in others]
-        vals = _texts(chunk.data, told, texts, odd, [text for _, text in others])
+        by_kind = {kind: np.flatnonzero(told.kinds == kind) for kind in otlp_alike.KINDS}
+        parts = {kind: (at, told.starts[at], told.sizes[at]) for kind, at in by_kind.items()}
+        vals = _texts(chunk.data, parts, odd, [text for _, text in others])
         if len(odd) and (names[odd] < 0).any():
             is_told = names >= 0
             rows, names, vals = rows[is_told], names[is_told], vals.filter(pl.Series(is_told))
         counts = np.bincount(rows, minlength=len(chunk.places))
-        return self._shapes_of(names, counts), _lists(vals, rows, counts)
+        return self._shapes_of(names, counts), _lists(vals, counts)
 
-    def _others(self, chunk: _Chunk, odd: Ints) -> list[tuple[int, str]]:
+    def _others(self, chunk: _Chunk, places: wire.Places) -> list[tuple[int, str]]:
         """Number of the name and text of the attributes that the library reads, -1 for one without value."""
-        pairs = chunk.messages(chunk.walked.attributes, odd)
+        pairs = chunk.messages(places)
         try:
             return list(map(self._numbered.__getitem__, pairs))
         except DecodeError:
-            return [self._other(chunk, pair, row) for pair, row in zip(pairs, odd.tolist(), strict=True)]
+            return [self._other(chunk, pair, row) for pair, row in zip(pairs, places.rows.tolist(), strict=True)]
 
-    def _other(self, chunk: _Chunk, pair: bytes, attribute: int) -> tuple[int, str]:
+    def _other(self, chunk: _Chunk, pair: bytes, row: int) -> tuple[int, str]:
         try:
             return self._numbered[pair]
         except DecodeError:
-            chunk.broken.add(int(chunk.places[chunk.walked.attributes.rows[attribute]]))
+            chunk.broken.add(int(chunk.places[row]))
             return -1, ""
 
     def _shapes_of(self, names: Ints, counts: Ints) -> Ints:
@@ -258,7 +293,7 @@ class Columns:
 
     def _events(self, chunk: _Chunk) -> dict[str, list[object]]:
         """Figures of the events of every span."""
-        events, links = chunk.walked.events, chunk.walked.links
+        events, links = chunk.events, chunk.links
         told: dict[int, list[Any]] = {}
         for row, event in zip(events.rows.tolist(), chunk.messages(events), strict=True):
             if (read := chunk.read("Event", event, row)) is not None:
@@ -304,7 +339,9 @@ class _Chunk:
     """Some spans, where their fields are, the places of their messages, and which of these turned out to be broken."""
 
     data: Data
-    walked: Walk
+    fields: dict[int, tuple[Ints, Ints]]
+    events: wire.Places
+    links: wire.Places
     places: Ints
     broken: set[int] = field(default_factory=set)
 
@@ -321,20 +358,20 @@ class _Chunk:
             return None
 
     def whole(self, tag: int) -> Ints:
-        starts, sizes = self.walked.fields[tag]
+        starts, sizes = self.fields[tag]
         found = np.zeros_like(starts)
         told = np.flatnonzero(sizes)
         found[told] = self.data.varints(starts[told])[0]
         return found
 
     def fixed(self, tag: int) -> Any:
-        starts, sizes = self.walked.fields[tag]
-        return (self.data.words[starts] * (sizes > 0)).view(np.uint64)
+        starts, sizes = self.fields[tag]
+        return (self.data.word(starts) * (sizes > 0)).view(np.uint64)
 
     def status(self) -> Ints:
         """Status codes; a status without a message is nearly always the code alone."""
-        starts, sizes = self.walked.fields[wire.STATUS]
-        word = self.data.words[starts]
+        starts, sizes = self.fields[wire.STATUS]
+        word = self.data.word(starts)
         codes = (word >> 8) & 0x7F
         codes *= (sizes == 2) & (word & 0x80FF == wire.STATUS_CODE)
         for row in np.flatnonzero((sizes > 0) & ((sizes != 2) | (word & 0x80FF != wire.STATUS_CODE))).tolist():
@@ -353,18 +390,6 @@ def _fields(chunk: _Chunk) -> dict[str, Any]:
     }
 
 
-def _slices(spans: list[bytes], data: Data, told: Sequence[tuple[Ints, Ints, Ints]]) -> Iterator[pl.Series]:
-    """The bytes of spans at each of these rows, places and sizes; all at once, for the spans are copied on the way."""
-    rows, starts, sizes = (np.concatenate(parts) for parts in zip(*told, strict=True))
-    whole = pl.Series("data", spans, dtype=pl.Binary).gather(pl.Series(rows))
-    frame = pl.DataFrame([whole, pl.Series("at", starts - data.starts[rows]), pl.Series("size", sizes)])
-    found = frame.select(pl.col("data").bin.slice(pl.col("at"), pl.col("size"))).to_series()
-    first = 0
-    for part, _, _ in told:
-        yield found.slice(first, len(part))
-        first += len(part)
-
-
 def _decoded(texts: pl.Series) -> pl.Series:
     try:
         return texts.cast(pl.String)
@@ -372,19 +397,25 @@ def _decoded(texts: pl.Series) -> pl.Series:
         return pl.Series(texts.name, list(map(text_of, texts)), dtype=pl.String)
 
 
-def _texts(data: Data, told: wire.Values, texts: pl.Series, odd: Ints, others: list[str]) -> pl.Series:
-    """Texts of the values of all attributes, given those of strings and of the odd ones."""
-    kinds = told.kinds
-    strings, whole, real, flags = (np.flatnonzero(kinds == k) for k in (wire.STRING, wire.INT, wire.DOUBLE, wire.BOOL))
+def _texts(data: Data, told: dict[int, tuple[Ints, Ints, Ints]], odd: Ints, others: list[str]) -> pl.Series:
+    """Texts of the values of all attributes.
+
+    Args:
+        told: kind -> where among them attributes of it are, and their places and sizes, as of otlp_alike.Attributes.
+        odd: where those are of which `others` are the texts.
+    """
+    nothing = (_NOTHING, _NOTHING, _NOTHING)
+    strings, whole, real, flags = (told.get(k, nothing) for k in (wire.STRING, wire.INT, wire.DOUBLE, wire.BOOL))
     parts = [
-        _decoded(texts),
-        pl.Series(told.sizes[whole]).cast(pl.String),
-        _figures(data.doubles(told.starts[real])),
-        pl.Series(["false", "true"]).gather(pl.Series(data.words[told.starts[flags]] & 1)),
+        _decoded(slices(data.bytes, *strings[1:])),
+        pl.Series(whole[2]).cast(pl.String),
+        _figures(data.doubles(real[1])),
+        pl.Series(["false", "true"]).gather(pl.Series(data.word(flags[1]) & 1)),
         pl.Series(others, dtype=pl.String),
     ]
-    order = np.empty(len(kinds), np.int64)
-    order[np.concatenate([strings, whole, real, flags, odd])] = np.arange(len(kinds))
+    at = np.concatenate([strings[0], whole[0], real[0], flags[0], odd])
+    order = np.empty(len(at), np.int64)
+    order[at] = np.arange(len(at))
     return pl.concat([part.alias("vals") for part in parts], rechunk=True).gather(pl.Series(order))
 
 
@@ -400,8 +431,9 @@ def _figure(number: float) -> str:
     return NO_FIGURES.get(text, text)
 
 
-def _lists(vals: pl.Series, rows: Ints, counts: Ints) -> pl.Series:
+def _lists(vals: pl.Series, counts: Ints) -> pl.Series:
     """The values of every span as a list."""
+    rows = np.repeat(np.arange(len(counts)), counts)
     frame = pl.DataFrame([pl.Series("row", rows).set_sorted(), vals])
     lists = frame.group_by("row", maintain_order=True).agg("vals").get_column("vals")
     if lists.len() == len(counts):

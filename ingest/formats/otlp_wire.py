@@ -36,7 +36,7 @@ SLOT_BITS = 16
 
 _VARINT, _LENGTH = 0, 2  # wire types
 _FIXED = np.array([0, 8, 0, 0, 0, 4, 0, 0])  # bytes of content by wire type
-_IS_ODD = np.array([False, False, False, True, True, False, True, True])  # groups, and what is no wire type
+IS_ODD = np.array([False, False, False, True, True, False, True, True])  # groups, and what is no wire type
 _MASKS = np.array([[(1 << 8 * min(8, max(0, size - 8 * i))) - 1 for i in range(LONG_KEY // 8)] for size in range(LONG_KEY + 1)], np.uint64).view(np.int64)  # fmt: skip
 _ODD_NUMBERS = np.array(
     [0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5, 0xD6E8FEB86659FD93],
@@ -53,10 +53,27 @@ class Data:
         self.ends: Ints = np.cumsum(sizes)
         self.starts: Ints = self.ends - sizes
         self.bytes = b"".join((*spans, bytes(MARGIN)))
-        self.words: Ints = np.ndarray((len(self.bytes) - 8,), "<i8", self.bytes, strides=(1,))
+        # untyped, for numpy gathers what may lie unaligned half as fast where it has a type
+        self._words: npt.NDArray[Any] = np.ndarray((len(self.bytes) - 8,), "V8", self.bytes, strides=(1,))
         self._keys: npt.NDArray[Any] = np.ndarray(
             (len(self.bytes) - LONG_KEY,), f"V{LONG_KEY}", self.bytes, strides=(1,)
         )
+
+    def word(self, at: Ints) -> Ints:
+        """The eight bytes at each of these places."""
+        return self._words[at].view("<i8")
+
+    def stretches(self, at: Ints, size: int) -> npt.NDArray[np.uint8]:
+        """So many bytes at each of these places, (n, size)."""
+        there: npt.NDArray[Any] = np.ndarray((len(self.bytes) - size,), f"V{size}", self.bytes, strides=(1,))
+        return there[at].view(np.uint8).reshape(-1, size)
+
+    def are(self, at: Ints, told: bytes) -> Flags:
+        """At which of these places the bytes stand, the last of which is not 0."""
+        there: npt.NDArray[np.bytes_] = np.ndarray(
+            (len(self.bytes) - len(told),), f"S{len(told)}", self.bytes, strides=(1,)
+        )
+        return np.asarray(there[at] == told)
 
     def keys(self, at: Ints, size: Ints) -> Ints:
         """Keys of at most LONG_KEY bytes as rows of words, zeros behind them."""
@@ -69,7 +86,7 @@ class Data:
         value, width = np.zeros_like(at), np.zeros_like(at)
         more = np.arange(len(at))
         for i in range(10):
-            byte = self.words[at[more] + i] & 0xFF
+            byte = self.word(at[more] + i) & 0xFF
             value[more] |= (byte & 0x7F) << (7 * i)
             is_last = byte < (0x80 if i < 9 else 2)
             width[more[is_last]] = i + 1
@@ -79,7 +96,7 @@ class Data:
         return value, width
 
     def doubles(self, at: Ints) -> npt.NDArray[np.float64]:
-        return self.words[at].view(np.float64)
+        return self.word(at).view(np.float64)
 
 
 @dataclass(frozen=True)
@@ -147,7 +164,7 @@ def _joined(steps: list[tuple[Ints, Ints, Ints, Ints]]) -> tuple[Ints, Ints, Int
 
 def _next_fields(data: Data, at: Ints, ends: Ints) -> tuple[Ints, Ints, Ints, Flags]:
     """Tag, place and size of the content of the fields that begin at these places, and which cannot be."""
-    word = data.words[at]
+    word = data.word(at)
     tags = word & 0xFF
     is_wrong = tags < 8  # field 0
     wide = tags >> 7
@@ -157,7 +174,7 @@ def _next_fields(data: Data, at: Ints, ends: Ints) -> tuple[Ints, Ints, Ints, Fl
         is_wrong |= (wide > 0) & ((second == 0) | (second >= 0x80))
         word >>= wide << 3
     kinds = tags & 7
-    sizes, width = _short(word >> 8)
+    sizes, width = short(word >> 8)
     starts = at + 1 + wide
     if (sizes < 0).any():
         long = np.flatnonzero((sizes < 0) & ((kinds == _LENGTH) | (kinds == _VARINT)))
@@ -169,7 +186,7 @@ def _next_fields(data: Data, at: Ints, ends: Ints) -> tuple[Ints, Ints, Ints, Fl
         kind = kinds[other]
         starts[other] -= width[other]
         sizes[other] = np.where(kind == _VARINT, width[other], _FIXED[kind])
-        is_wrong[other] |= _IS_ODD[kind]
+        is_wrong[other] |= IS_ODD[kind]
     is_wrong |= (sizes < 0) | (sizes > ends - starts)
     return tags, starts, sizes, is_wrong
 
@@ -182,7 +199,7 @@ def _fields_of_one(data: bytes, at: int, end: int) -> list[tuple[int, int, int]]
         if tag >= 0x80:
             tag, at = tag | data[at] << 8, at + 1
         kind = tag & 7
-        if tag < 8 or 0x80 <= tag < 0x180 or tag >= 0x8000 or _IS_ODD[kind]:
+        if tag < 8 or 0x80 <= tag < 0x180 or tag >= 0x8000 or IS_ODD[kind]:
             return None
         size, start = int(_FIXED[kind]), at
         if kind in (_VARINT, _LENGTH):
@@ -252,22 +269,22 @@ def _blocks(n: int) -> list[slice]:
 
 
 def _values(data: Data, starts: Ints, sizes: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-    head = data.words[starts]
+    head = data.word(starts)
     ends = starts + sizes
     key_sizes = (head >> 8) & 0xFF
     after = starts + 2 + key_sizes
     is_usual = ((head & 0xFF) == KEY) & (key_sizes < 0x80) & (after < ends)
     after *= is_usual
-    middle = data.words[after]
-    size, width = _short(middle >> 8)
+    middle = data.word(after)
+    size, width = short(middle >> 8)
     at = after + 1 + width
     is_usual &= ((middle & 0xFF) == VALUE) & (size > 0) & (at + size == ends)
     at *= is_usual
-    value = data.words[at]
+    value = data.word(at)
     kinds = (value & 0xFF) * is_usual
     size -= 1
     at += 1
-    text_size, text_width = _short(value >> 8)
+    text_size, text_width = short(value >> 8)
     is_text = (kinds == STRING) & (text_width + text_size == size)
     is_flag = (kinds == BOOL) & (size == 1) & ((value >> 8) & 0xFF < 2)
     is_plain = is_text | is_flag | ((kinds == INT) & (size <= 10)) | ((kinds == DOUBLE) & (size == 8))
@@ -282,7 +299,7 @@ def _values(data: Data, starts: Ints, sizes: Ints) -> tuple[Ints, Ints, Ints, In
     return starts + 2, key_sizes, kinds, at, told
 
 
-def _short(word: Ints) -> tuple[Ints, Ints]:
+def short(word: Ints) -> tuple[Ints, Ints]:
     """Value and bytes of a varint of at most three bytes at the low end of a word; a longer one gives a value below 0."""
     value, width = word & 0x7F, (word >> 7) & 1
     if width.any():

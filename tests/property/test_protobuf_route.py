@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from ingest.assemble import SpanCounts, SpanOptions, assemble, stage_spans
 from ingest.errors import REJECT_REASONS, UnreadableInput
+from ingest.formats import otlp_alike
 from ingest.formats.otlp_protobuf import framing_of, messages
 from ingest.mapping import Mapping
 from ingest.messages import load_messages
@@ -95,6 +96,14 @@ def figures(counts: SpanCounts) -> dict[str, Any]:
     told = vars(counts).copy()
     told["rejects"] = sorted((reject.reason, reject.head, reject.detail) for reject in counts.rejects)
     return told
+
+
+@pytest.fixture(autouse=True, scope="module", params=[1, otlp_alike.LEAST])
+def least(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Few spans are read as many are, and as few are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(otlp_alike, "LEAST", request.param)
+        yield
 
 
 def check_routes(path: Path, bodies: list[bytes], options: SpanOptions) -> SpanCounts:

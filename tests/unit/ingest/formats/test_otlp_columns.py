@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
@@ -17,6 +18,7 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status
 
 from ingest.errors import UnreadableInput
+from ingest.formats import otlp_alike
 from ingest.formats.contract import RawSpan
 from ingest.formats.otlp_columns import CHUNK_SPANS, Columns, Piece
 from ingest.formats.otlp_library import KnownAttributes, class_of, text_of
@@ -86,6 +88,14 @@ def test_every_field_of_a_span_is_read() -> None:
         )
     ]
     assert piece.spans.select("event_first_ns", "event_error", "event_gap_ns").rows() == [(START + 1, "Late", None)]
+
+
+@pytest.fixture(autouse=True, scope="module", params=[1, otlp_alike.LEAST])
+def least(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Few spans are read as many are, and as few are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(otlp_alike, "LEAST", request.param)
+        yield
 
 
 def test_promoted_attributes_of_the_resource_stand_with_their_group() -> None:
