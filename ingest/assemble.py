@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import shutil
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -223,15 +224,15 @@ def stage_pieces(
     spans.prepare(cursor)
     learned = _learned(options)
 
-    def relations() -> Iterator[RawRelation]:
+    def relations() -> Generator[RawRelation, None, None]:
         for piece in pieces:
             with span_batch.piece_relation(cursor, piece, options.mapping) as relation:
-                if not learned.shapes:
-                    spans.learn(cursor, relation.sql, relation.parameters, learned)
+                spans.learn_new(cursor, relation, learned)
                 yield relation
 
     is_staged = not is_large or spans.holds(cursor, upload_id)
-    intake = _take_in(cursor, relations(), learned, upload_id, options, staged=is_staged)
+    with closing(relations()) as told_pieces:  # what is lent goes before the cursor does, though the load ends midway
+        intake = _take_in(cursor, told_pieces, learned, upload_id, options, staged=is_staged)
     rejects: list[Reject] = []
     for piece in again() if intake.rejected else ():
         with span_batch.piece_relation(cursor, piece, options.mapping) as relation:

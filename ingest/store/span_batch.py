@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -24,6 +25,8 @@ from ingest.store.spans import RawRelation
 
 _INTEGERS = ("line", "encoding", "started", "ended")
 SEPARATOR = "\x1f"  # the control character for it; values of one span are joined by it on their way into the table
+IDS = ("trace_id", "span_id", "parent_id")
+FEW_SHAPES = 256  # lists of names
 LATEST_NS = (1 << 63) - 1  # what the store holds
 
 
@@ -57,33 +60,38 @@ def piece_relation(cursor: duckdb.DuckDBPyConnection, piece: Piece, own: OwnName
     Ids become hex and times null where they are unset; a time beyond what the store holds is its latest instant.
     """
     wanted = promoted(own)
-    parameters = {"promoted_as": [PROMOTED + name for name in wanted]} if wanted else {}
+    parameters: dict[str, Any] = {"promoted_as": [PROMOTED + name for name in wanted]} if wanted else {}
     names = "list_concat(names, $promoted_as)" if wanted else "names"
     with lent(cursor, "span_piece", piece.shapes):
         keys = cursor.execute(f"SELECT hash({names}) FROM span_piece ORDER BY shape", parameters).fetchall()
-    shapes = piece.shapes.with_columns(pl.Series("shape_key", [key for (key,) in keys], dtype=pl.UInt64)).drop("shape")
-    told = piece.spans.hstack(shapes[piece.spans["shape"]]).hstack(piece.groups.drop("group")[piece.spans["group"]])
+    shapes = piece.shapes.select(
+        pl.Series("shape_key", [key for (key,) in keys], dtype=pl.UInt64),
+        (pl.col("names").list.len() + len(wanted)).cast(pl.Int64).alias("n_attributes"),
+        *(() if len(keys) <= FEW_SHAPES else ("names",)),
+    )
+    lists = piece.shapes["names"].to_list()
+    if len(keys) <= FEW_SHAPES:  # a list in every row costs more than to look up those of the few that are asked for
+        parameters["lists"] = lists
+        names = names.replace("names", "list_extract(CAST($lists AS VARCHAR[][]), shape + 1)", 1)
+    known = {key: (*some, *parameters.get("promoted_as", ())) for (key,), some in zip(keys, lists, strict=True)}
+    told = piece.spans.with_columns(pl.col(*IDS).bin.encode("hex")).hstack(shapes[piece.spans["shape"]])
+    told = told.hstack(piece.groups.drop("group")[piece.spans["group"]])
     sql = f"""SELECT place AS line, NULL::VARCHAR AS line_state,
-    left(concat_ws(' ', name, {_hex("trace_id")}, {_hex("span_id")}), {HEAD_CHARACTERS}) AS text, 0 AS encoding, scope,
-    {_hex("trace_id")} AS trace_id, {_hex("span_id")} AS span_id, {_hex("parent_id")} AS parent_id,
+    left(concat_ws(' ', name, trace_id, span_id), {HEAD_CHARACTERS}) AS text, 0 AS encoding, scope, trace_id, span_id, parent_id,
     kept_share(trace_state) AS kept, nullif(name, '') AS name, kind::VARCHAR AS kind,
     least(started, {LATEST_NS})::BIGINT AS started, nullif(least(ended, {LATEST_NS})::BIGINT, 0) AS ended,
     status::VARCHAR AS status, dropped, {", ".join(EVENT_TYPES)}, {names} AS names,
-    {"list_concat(vals, extra)" if wanted else "vals"} AS vals, {", ".join(RESOURCE_PICKS)}, shape_key,
+    {"list_concat(vals, extra)" if wanted else "vals"} AS vals, {", ".join(RESOURCE_PICKS)}, shape_key, n_attributes,
     {_id("trace_id", 16, or_of=8)} AS trace_told, {_id("span_id", 8)} AS span_told, {_id("parent_id", 8)} AS parent_told
 FROM span_piece"""
     with lent(cursor, "span_piece", told):
-        yield RawRelation(sql, sql, parameters)
-
-
-def _hex(column: str) -> str:
-    return f"lower(hex({column}))"
+        yield RawRelation(sql, sql, parameters, known)
 
 
 def _id(column: str, size: int, or_of: int = 0) -> str:
-    """SQL of an id of so many bytes as hex, which may be one of fewer, or null."""
-    fewer = f" WHEN {or_of} THEN {'0' * 2 * (size - or_of)!r} || {_hex(column)}" if or_of else ""
-    return f"CASE octet_length({column}) WHEN {size} THEN {_hex(column)}{fewer} END"
+    """SQL of an id of so many bytes, told as hex, which may be one of fewer, or null."""
+    fewer = f" WHEN {2 * or_of} THEN {'0' * 2 * (size - or_of)!r} || {column}" if or_of else ""
+    return f"CASE strlen({column}) WHEN {2 * size} THEN {column}{fewer} END"
 
 
 def _values(column: str) -> str:

@@ -151,7 +151,7 @@ def shape_frame(learned: Learned) -> pl.DataFrame:
             values = [
                 by_shape[key][i] if key in by_shape and len(by_shape[key]) > i else None for key in learned.shapes
             ]
-            columns[f"{pick}_{i + 1}"] = pl.Series(values, dtype=pl.Int32)
+            columns[f"{pick}_{i + 1}"] = pl.Series(values, dtype=pl.Int64)
     if learned.keep_attributes:
         rest = [learned.rest(names) for names in learned.shapes.values()]
         columns["rest"] = pl.Series([places for places, _ in rest], dtype=pl.List(pl.Int32))
@@ -256,7 +256,7 @@ def _refused(limits: Limits) -> str:
 
 def identified(raw: str) -> str:
     """SQL of raw spans with what is derived of their ids and lists of names (span_source.DERIVED)."""
-    return f"""SELECT *, hash(names) AS shape_key, trace_hex(trace_id) AS trace_told, span_hex(span_id) AS span_told,
+    return f"""SELECT *, hash(names) AS shape_key, coalesce(len(names), 0) AS n_attributes, trace_hex(trace_id) AS trace_told, span_hex(span_id) AS span_told,
         span_hex(parent_id) AS parent_told FROM ({raw})"""
 
 
@@ -315,7 +315,7 @@ SELECT coalesce(trace_told, lower(trace_id)) AS trace_id, coalesce(span_told, lo
     encoding + CASE WHEN length(trace_id) IN (22, 24) THEN 1 ELSE 0 END
         + CASE WHEN coalesce(starts_with(kind, 'SPAN_KIND'), false) OR coalesce(starts_with(status, 'STATUS'), false) THEN 2 ELSE 0 END
         + CASE WHEN dropped > 0 THEN 16 ELSE 0 END AS marks,
-    coalesce(len(names), 0) AS n_attributes,
+    n_attributes,
     (hash(name, started, ended, span_status(status), vals) >> 1)::BIGINT AS content_key, (shape_key >> 1)::BIGINT AS shape_key,
     {rate} AS sampling_rate, service, resource_namespace, resource_region, resource_version, resource_replica,
     {", ".join((*EVENTS, *picks))},

@@ -28,7 +28,9 @@ RAW: tuple[str, ...] = (
     *("line", "line_state", "text", "encoding", "scope", "trace_id", "span_id", "parent_id", "kept", "name"),
     *("kind", "started", "ended", "status", "dropped", *EVENTS, "names", "vals", *RESOURCE),
 )
-DERIVED: tuple[str, ...] = ("shape_key", "trace_told", "span_told", "parent_told")  # hash of names; ids as hex, or null
+DERIVED: tuple[str, ...] = (  # hash and length of names; ids as hex, or null
+    *("shape_key", "n_attributes", "trace_told", "span_told", "parent_told"),
+)
 SNAKE, LEGACY = 4, 8  # bits of `encoding`, as in span_columns.MARKS
 
 _KINDS = ("string_value", "int_value", "double_value", "bool_value", "array_value", "kvlist_value", "bytes_value")

@@ -23,6 +23,7 @@ from ingest.store.span_columns import DAY_NS, PROMOTED, Learned, Limits
 SILENT = ("line.nothing", "line.empty", "line.snake")  # lines that tell no span, and are no fault
 RELEASED_NS = 1_798_761_600_000_000_000  # 2027-01-01: a host whose clock stands before it cannot judge the future
 
+SAMPLE_SPANS = 8_192  # whose kinds are learned
 DAMAGED = (duckdb.IOException, duckdb.InvalidInputException)  # what a torn archive and a line too long raise
 
 Parameters = MappingType[str, Any]
@@ -31,11 +32,14 @@ Refusal = tuple[int, str, str | None, str]  # record number or place, reason, fi
 
 @dataclass(frozen=True)
 class RawRelation:
-    """SQL of raw spans with what is derived of them (span_source.RAW and DERIVED), and its parameters; `numbered` is the same with the number of each record in `line`."""
+    """SQL of raw spans with what is derived of them (span_source.RAW and DERIVED), and its parameters; `numbered` is the same with the number of each record in `line`.
+
+    `shapes`: shape_key -> names, of all its spans, where they are known beforehand."""
 
     sql: str
     numbered: str
     parameters: Parameters = field(default_factory=dict)
+    shapes: MappingType[int, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass
@@ -97,8 +101,26 @@ def learn(cursor: duckdb.DuckDBPyConnection, raw: str, parameters: Parameters, l
     """Adds the lists of names and the kinds of steps of a raw relation to what is learned, and to the temporary
     tables that the SQL joins."""
     shapes = f"SELECT shape_key, any_value(names) FROM ({span_columns.shapes_relation(raw)}) GROUP BY ALL"
-    for key, names in cursor.execute(shapes, dict(parameters)).fetchall():
-        learned.shapes[key] = tuple(names or ())
+    told = cursor.execute(shapes, dict(parameters)).fetchall()
+    _learn(cursor, raw, parameters, learned, {key: tuple(names or ()) for key, names in told})
+
+
+def learn_new(cursor: duckdb.DuckDBPyConnection, relation: RawRelation, learned: Learned) -> None:
+    """The same of a relation that knows its lists of names, if there is a new one: all of them, and the kinds of some
+    spans; of the others those that are new are learned when they were read."""
+    if not learned.shapes.keys() >= relation.shapes.keys():
+        some = f"SELECT * FROM ({relation.sql}) LIMIT {SAMPLE_SPANS}"
+        _learn(cursor, some, relation.parameters, learned, relation.shapes)
+
+
+def _learn(
+    cursor: duckdb.DuckDBPyConnection,
+    raw: str,
+    parameters: Parameters,
+    learned: Learned,
+    shapes: MappingType[int, tuple[str, ...]],
+) -> None:
+    learned.shapes.update(shapes)
     _replace(cursor, "span_shapes", span_columns.shape_frame(learned))
     kinds = f"SELECT DISTINCT * FROM ({span_columns.kinds_relation(raw, learned)})"
     learned.learn_kinds(cursor.execute(kinds, dict(parameters)).fetchall())
