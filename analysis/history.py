@@ -3,7 +3,8 @@
 Input: the store, a selection that is an ISO week, the objectives. Output: WeekVerdict records per objective, oldest
 first; weeks without requests are left out. The earlier weeks are judged anew by the objectives of today, so a changed
 limit does not look like a changed service. Objectives on cost and capacity have no history: prices are not read.
-Of days whose rows were dropped the counts are added to those of rows that stand, exactly; where a day was counted by
+Of days whose rows were dropped the counts, and the sums of means, volumes and quotients, are added to those of rows that
+stand, exactly; where a day was counted by
 another definition, or a window is no multiple of what was kept (an hour; a day per value), the week's verdict is
 unknown, with the reason.
 """
@@ -16,7 +17,9 @@ from datetime import datetime, timedelta
 
 import polars as pl
 
-from analysis.aggregates.attainment import judge
+from analysis.aggregates.attainment import judge, with_good
+from analysis.aggregates.verdicts import last_instant
+from analysis.aggregates.windows import Span
 from analysis.describe import week_of
 from analysis.dimensions import grouped, matches
 from analysis.metrics.catalog import BY_ID
@@ -24,9 +27,9 @@ from analysis.metrics.measure import measure
 from analysis.metrics.metric import Kind
 from analysis.objectives import Objective, Objectives
 from analysis.result import WeekVerdict
+from analysis.rollups.roll_up import reads_good
 from analysis.rollups.trend import with_rolled
 from analysis.rollups.verdicts import RolledVerdicts, rolled_verdicts, standing_cells
-from analysis.settings import Settings
 from ingest.schema import REQUESTS
 from ingest.selection import DERIVED_DIMENSIONS, Selection, to_datetime, to_ns, zone_of
 from ingest.store.database import Store
@@ -74,17 +77,20 @@ def history(store: Store, selection: Selection, objectives: Objectives) -> dict[
         for item, one in zip(items, judge(part, told, start_ns=week.start_ns, end_ns=week.end_ns), strict=True):
             told_now = WeekVerdict(week.name, one.verdict, one.good, one.bad, one.attainment, one.value)
             if kept is not None and days:
-                cells = _cells(kept, part, item, objectives.settings)
-                told_now = with_rolled(told_now, item, cells, (week.start_ns, week.end_ns))
+                cells = _cells(kept, part, item, told)
+                told_now = with_rolled(told_now, item, cells, Span(week.start_ns, week.end_ns))
             found[one.id].append(told_now)
     return found
 
 
-def _cells(kept: RolledVerdicts, part: pl.DataFrame, item: Objective, settings: Settings) -> pl.DataFrame:
-    """Counts of dropped days and of the rows of a week, per value where the objective is."""
-    if item.per is None:
-        return pl.concat([kept.cells(item), standing_cells(part, item, settings)])
-    return pl.concat([kept.cells_by_value(item), standing_cells(part, item, settings, by_value=True)])
+def _cells(kept: RolledVerdicts, part: pl.DataFrame, item: Objective, objectives: Objectives) -> pl.DataFrame:
+    """Counts and sums of dropped days (`is_gone`) and of the rows of a week, per value where the objective is."""
+    if reads_good(item):
+        part = with_good(part, objectives, last_instant(part))
+    gone = kept.cells(item) if item.per is None else kept.cells_by_value(item)
+    standing = standing_cells(part, item, objectives.settings, by_value=item.per is not None)
+    both = ((gone, True), (standing, False))
+    return pl.concat([cells.with_columns(is_gone=pl.lit(is_gone)) for cells, is_gone in both])
 
 
 def without_prices(item: Objective) -> bool:

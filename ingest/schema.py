@@ -10,6 +10,7 @@ History of SCHEMA_VERSION:
        requests.token_gaps_ns
     4  uploads.run_ns
     5  table spans has a column of a field once a span has told it (store/span_width); earlier stores have all of them
+    6  rolled_verdicts: sums of figures
 """
 
 from __future__ import annotations
@@ -19,7 +20,12 @@ from typing import Literal
 
 import polars as pl
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
+ADDED: dict[str, tuple[str, ...]] = {  # columns that older stores lack
+    "uploads": ("n_rolled", "run_ns"),
+    "requests": ("token_gaps_ns",),
+    "rolled_verdicts": ("figures", "numerator", "denominator"),
+}
 NS_PER_S = 1_000_000_000
 
 Kind = Literal["text", "int", "float", "bool", "money", "sum", "json", "texts", "ints"]

@@ -68,6 +68,9 @@ ROLLED_VERDICTS: tuple[Column, ...] = (  # twice: by hour alone, and by model, s
     Column("bad", "int", "breaks it; of a condition: it applies and is not kept", required=True),
     Column("unknown", "int", "cannot be said", required=True),
     Column("excluded", "int", "not judged by policy", required=True),
+    Column("figures", "int", "requests that have the figure which is added up; null on days that kept no sums"),
+    Column("numerator", "sum", "sum of the figure, or of the upper part of a quotient", "unit of the metric"),
+    Column("denominator", "sum", "sum of the lower part of a quotient, or the number of figures", "unit of the metric"),
 )
 
 ROLLED_LATENCY: tuple[Column, ...] = (

@@ -42,8 +42,8 @@ class BurnRate:
 class WeekVerdict:
     """How an objective stood in an earlier week, judged by the objectives of today.
 
-    Counts and attainment are exact, also where requests are gone (`rolled`), and so is a share of requests; the value of
-    a percentile is then not told. The verdict is unknown where counts cannot give it, and `note` says why.
+    Counts and attainment are exact, also where requests are gone (`rolled`), and so is a share of requests, a mean, a sum,
+    a volume or a quotient of sums; the value of a percentile is then not told. The verdict is unknown where counts cannot give it, and `note` says why.
     """
 
     week: str
@@ -52,7 +52,7 @@ class WeekVerdict:
     bad: int
     attainment: float | None
     value: float | None
-    rolled: int = 0  # good and bad that are gone and told from roll-ups
+    rolled: int = 0  # requests that are gone and told from roll-ups: good and bad, or those that have the figure
     note: str | None = None  # why the verdict is unknown although there were requests
 
 

@@ -18,7 +18,7 @@ from dataclasses import asdict, replace
 
 import polars as pl
 
-from analysis.aggregates.attainment import with_good
+from analysis.aggregates.attainment import good_objectives, with_good
 from analysis.aggregates.charges import PROMOTED, condensed_lines
 from analysis.aggregates.verdicts import BAD, EXCLUDED, GOOD, UNKNOWN, clause_flags, verdict_expr
 from analysis.dimensions import matches
@@ -29,6 +29,7 @@ from analysis.metrics.measure import measure
 from analysis.objectives import Objective, Objectives
 from analysis.pricebook import Price, PriceBook
 from analysis.rollups.buckets import bucket_of
+from analysis.rollups.sums import SUMS, parts_of, sums_of
 from analysis.settings import Settings
 from ingest.schema import LONG, REQUESTS
 from ingest.schema_rolled import CHARGE_AMOUNTS, CHARGE_COUNTS, OTHER, ROLLED_DAYS
@@ -78,7 +79,7 @@ def roll_up_rows(frame: pl.DataFrame, ledger: Ledger, objectives: Objectives, st
     )
     charges, used = _charges(frame, ledger, start_ns)
     first, last = frame.select(pl.col("started_ns").min(), pl.col("started_ns").max().alias("last")).row(0)
-    told = {item.id: fingerprint(item, objectives.settings) for item in counted(objectives)}
+    told = {item.id: fingerprint(item, objectives) for item in kept(objectives)}
     day = {
         "start_ns": start_ns,
         "first_ns": first,
@@ -105,7 +106,7 @@ def merge(one: Frames, other: Frames) -> Frames:
 
 _SUMMED: dict[str, tuple[str, ...]] = {
     "rolled_status": ("requests", "attempts"),
-    "rolled_verdicts": COUNTS,
+    "rolled_verdicts": (*COUNTS, *SUMS),
     "rolled_latency": ("n",),
     "rolled_charges": (*CHARGE_COUNTS, *CHARGE_AMOUNTS),
     "rolled_days": (),
@@ -160,8 +161,15 @@ def counted(objectives: Objectives) -> tuple[Objective, ...]:
     )
 
 
-def fingerprint(item: Objective, settings: Settings) -> str:
-    """What the verdict of a request depends on, as a short text: a changed target leaves it as it is."""
+def kept(objectives: Objectives) -> tuple[Objective, ...]:
+    """The objectives of which counts or sums are kept."""
+    judged = counted(objectives)
+    return tuple(item for item in objectives.items if item in judged or parts_of(item) is not None)
+
+
+def fingerprint(item: Objective, objectives: Objectives) -> str:
+    """What the counts and sums of an objective depend on, as a short text: a changed target leaves it as it is."""
+    settings = objectives.settings
     by = {name for name, _ in item.where}
     parts: list[object] = [
         item.metric,
@@ -173,7 +181,15 @@ def fingerprint(item: Objective, settings: Settings) -> str:
         asdict(settings.buckets) if by & {"input_bucket", "output_bucket"} else None,
         settings.timezone if by & {"hour", "weekday"} else None,
     ]
+    if reads_good(item):
+        parts.append([fingerprint(one, objectives) for one in good_objectives(objectives)])
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def reads_good(item: Objective) -> bool:
+    """Whether it adds up requests that are good by the other objectives."""
+    parts = parts_of(item)
+    return parts is not None and "is_good" in parts.numerator.meta.root_names()
 
 
 def price_key(price: Price) -> str:
@@ -206,13 +222,13 @@ def _statuses(rows: pl.DataFrame) -> pl.DataFrame:
 def _verdicts(rows: pl.DataFrame, objectives: Objectives, until_ns: int) -> pl.DataFrame:
     keys = ["start_ns", "hour_ns", "objective", "clause", *VERDICT_DIMS, "sampling_rate"]
     found = [
-        part.select(*keys, *COUNTS)
-        for item in counted(objectives)
+        part.select(*keys, *COUNTS, *SUMS)
+        for item in kept(objectives)
         for part in _counts_of(rows.filter(matches(item.where)), item, objectives.settings, until_ns)
     ]
     schema = {"start_ns": pl.Int64(), "hour_ns": pl.Int64(), "objective": pl.String(), "clause": pl.Int64()}
     schema |= dict.fromkeys(VERDICT_DIMS, pl.String()) | {"sampling_rate": pl.Float64()}
-    empty = pl.DataFrame(schema=schema | dict.fromkeys(COUNTS, pl.Int64()))
+    empty = pl.DataFrame(schema=schema | dict.fromkeys(COUNTS, pl.Int64()) | SUMS)
     return _added(pl.concat([empty, *found]), "rolled_verdicts")
 
 
@@ -224,6 +240,7 @@ def _counts_of(rows: pl.DataFrame, item: Objective, settings: Settings, until_ns
     no_hour, no_clause = (pl.lit(None, pl.Int64).alias(name) for name in ("hour_ns", "clause"))
     counts = [(pl.col("_verdict") == name).sum().cast(pl.Int64).alias(name) for name in COUNTS]
     nobody = [pl.lit(None, pl.String).alias(name) for name in VERDICT_DIMS]
+    counts += sums_of(item)
     yield judged.group_by("start_ns", "hour_ns", "sampling_rate").agg(counts).with_columns(named, no_clause, *nobody)
     yield groups.agg(counts).with_columns(named, no_clause, no_hour)
     if item.target is None:
@@ -235,7 +252,9 @@ def _counts_of(rows: pl.DataFrame, item: Objective, settings: Settings, until_ns
         kept = asked & ~failed & flags.kept
         applies = asked & (failed | flags.kept | flags.broken)
         sums = (kept.sum().cast(pl.Int64).alias(GOOD), (applies & ~kept).sum().cast(pl.Int64).alias(BAD))
-        zeros = [pl.lit(0, pl.Int64).alias(name) for name in (UNKNOWN, EXCLUDED)]
+        zeros = [
+            pl.lit(0, kind).alias(name) for name, kind in {UNKNOWN: pl.Int64(), EXCLUDED: pl.Int64(), **SUMS}.items()
+        ]
         yield groups.agg(sums).with_columns(*zeros, named, no_hour, pl.lit(number, pl.Int64).alias("clause"))
 
 

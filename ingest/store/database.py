@@ -51,8 +51,6 @@ TABLES: dict[str, tuple[Column, ...]] = {
     **ROLLED,
 }
 DETAIL_END = "\x1f"  # between the detail of a reject and its head, in the column `head`
-# Columns that older stores lack
-ADDED: tuple[tuple[str, str], ...] = (("uploads", "n_rolled"), ("requests", "token_gaps_ns"), ("uploads", "run_ns"))
 PICO_DIGITS = 12
 ROWS_OF_LISTS = 10_000  # read at once: lists of 1,000 gaps are 80 MB
 
@@ -358,9 +356,9 @@ def _migrate(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
     connection.execute("BEGIN")
     for table, columns in {**TABLES, "spans": span_width.NARROW}.items():
         connection.execute(f"CREATE TABLE IF NOT EXISTS {table} ({', '.join(c.sql for c in columns)})")
-    for table, name in ADDED:
-        column = next(c for c in TABLES[table] if c.name == name)
-        connection.execute(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS {column.sql}")
+    for table, names in schema.ADDED.items():
+        for column in (c for c in TABLES[table] if c.name in names):
+            connection.execute(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS {column.sql}")
     connection.execute("INSERT INTO schema_version VALUES (?)", [schema.SCHEMA_VERSION])
     connection.execute("COMMIT")
 

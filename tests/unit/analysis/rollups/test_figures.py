@@ -118,7 +118,21 @@ objectives:
   - {id: of_hours, metric: ttft, threshold: 500ms, target: 60%, per: tenant, window: 4h}
   - {id: of_users, metric: ttft, threshold: 500ms, target: 60%, per: user}
   - {id: mean, metric: ttft, threshold: 900ms, statistic: mean}
+  - {id: mean_of_days, metric: e2e, threshold: 9s, statistic: mean, per: tenant, window: 1d}
+  - {id: hit, metric: cache_hit_ratio, threshold: 30%}
+  - {id: hit_of_models, metric: cache_hit_ratio, threshold: 31%, per: model}
+  - {id: arriving, metric: requests_per_second, threshold: 0.01}
+  - {id: arriving_by_hour, metric: requests_per_second, threshold: 0.01, window: 6h}
+  - {id: speed, metric: tokens_per_second, threshold: 5, where: {scenario: chat}}
+  - {id: waited, metric: ttft, threshold: 3000s, statistic: sum}
+  - {id: waiting, metric: ttft, threshold: 1s, statistic: rate}
+  - {id: kept, metric: goodput, threshold: 0.01}
+  - {id: fastest, metric: quality, threshold: 0.5, statistic: p50}
 """
+ADDED_UP = (
+    *("mean", "mean_of_days", "hit", "hit_of_models", "arriving", "speed"),
+    *("waited", "waiting", "kept"),
+)
 
 
 @pytest.mark.parametrize("where", [(), (("model", "large"),)])
@@ -127,7 +141,9 @@ def test_shares_and_objectives_per_value_have_the_same_trend_once_rows_are_gone(
 ) -> None:
     week = replace(week_selection("2026-W11", "Europe/Berlin"), where=where)
     marked = [
-        row | {"sampling_rate": 0.1 if n % 3 else 1.0, "degraded": True if n % 7 == 0 else None}
+        row
+        | {"sampling_rate": 0.1 if n % 3 else 1.0, "degraded": True if n % 7 == 0 else None}
+        | {"cached_input_tokens": row["input_tokens"] * (n % 3) // 3 if n % 5 else None, "quality": 0.1 * (n % 11)}
         for n, row in enumerate(some_rows(1500))
     ]
     rows = [*marked, request(9999, at_s=8 * 86_400, ttft_ms=100, tpot_ms=9, model="large")]
@@ -143,13 +159,16 @@ def test_shares_and_objectives_per_value_have_the_same_trend_once_rows_are_gone(
             assert after[name].value == pytest.approx(before[name].value), name
             assert replace(after[name], rolled=0, value=None) == replace(before[name], value=None), name
         assert replace(after["of_models"], rolled=0) == replace(before["of_models"], value=None)
-        assert {name: after[name].note for name in ("halves", "of_hours", "of_users", "mean")} == {
-            "halves": "Its windows begin or end within an hour, by which dropped days are kept.",
+        for name in ADDED_UP if where else (*ADDED_UP, "arriving_by_hour"):
+            assert after[name].value == pytest.approx(before[name].value), name
+            assert replace(after[name], rolled=0, value=None) == replace(before[name], value=None), name
+        assert {name: after[name].note for name in ("halves", "of_hours", "of_users", "fastest")} == {
+            "halves": f"Its windows begin or end within {'a day' if where else 'an hour'}, by which dropped days are kept.",
             "of_hours": "Its windows begin or end within a day, by which dropped days are kept.",
             "of_users": "Dropped days keep verdicts by model, scenario, tenant, not by user.",
-            "mean": "Dropped days keep how many requests kept a limit; this objective needs the requests themselves.",
+            "fastest": "Dropped days keep how many requests kept a limit; this objective needs the requests themselves.",
         }
-        for name in ("halves", "of_hours", "of_users", "mean"):
+        for name in ("halves", "of_hours", "of_users", "fastest"):
             assert (after[name].verdict, after[name].good, after[name].bad) == (
                 "unknown", before[name].good, before[name].bad,
             )  # fmt: skip
@@ -191,3 +210,21 @@ def test_a_dropped_week_still_answers_and_says_what_it_lacks() -> None:
     assert (filtered.rolled.requests, filtered.rolled.latency) == (None, [])
     assert filtered.rolled.cost_usd is not None
     assert all(one.note is not None for one in filtered.rolled.objectives)
+
+
+def test_days_that_kept_no_sums_leave_figures_that_add_up_unknown_and_verdicts_of_requests_as_they_are() -> None:
+    week = week_selection("2026-W11", "Europe/Berlin")
+    with Store.open() as store:
+        filled(store, [*some_rows(700), request(9999, at_s=8 * 86_400, ttft_ms=100, tpot_ms=9)])
+        before = {one.id: one.history[0] for one in told(store, week, FORMS).objectives}
+        drop(store, at("2026-03-08T23:00:00"), judged=objectives(FORMS))
+        with store.cursor() as cursor:  # as an earlier schema left them
+            cursor.execute("UPDATE rolled_verdicts SET figures = NULL, numerator = NULL, denominator = NULL")
+        found = {one.id: one.history[0] for one in told(store, week, FORMS).objectives}
+    assert (found["mean"].verdict, found["mean"].value, found["mean"].good, found["mean"].note) == (
+        "unknown",
+        None,
+        before["mean"].good,
+        "A dropped day was rolled up before sums were kept, and this objective adds up figures of requests.",
+    )
+    assert replace(found["errors"], rolled=0) == before["errors"]

@@ -46,7 +46,7 @@ def test_three_requests_by_hand() -> None:
     ttft = found["rolled_latency"].filter(found["rolled_latency"]["metric"] == "ttft")
     assert ttft.select("n").sum().item() == 2
     day = found["rolled_days"].row(0, named=True)
-    assert json.loads(day["objectives"]) == {"t": fingerprint(objectives(ONE).items[0], objectives(ONE).settings)}
+    assert json.loads(day["objectives"]) == {"t": fingerprint(objectives(ONE).items[0], objectives(ONE))}
 
 
 def test_roll_ups_of_parts_are_those_of_the_whole() -> None:
@@ -81,7 +81,7 @@ def test_only_objectives_that_judge_single_requests_are_counted() -> None:
 def test_a_fingerprint_changes_with_the_verdict_and_not_with_the_target() -> None:
     def of(text: str) -> str:
         read = objectives(f"objectives:\n  - {{id: t, metric: ttft, {text}}}\n")
-        return fingerprint(read.items[0], read.settings)
+        return fingerprint(read.items[0], read)
 
     plain = of("threshold: 500ms, target: 95%")
     assert plain == of("threshold: 500ms, target: 99%, period: 28d, title: x")
@@ -89,7 +89,7 @@ def test_a_fingerprint_changes_with_the_verdict_and_not_with_the_target() -> Non
     assert plain != of("threshold: 500ms, target: 95%, where: {scenario: chat}")
     assert plain != of("threshold: 500ms, statistic: p95")
     policy = objectives(f"policy: {{on_shed: excluded}}\n{ONE}")
-    assert plain != fingerprint(policy.items[0], policy.settings)
+    assert plain != fingerprint(policy.items[0], policy)
 
 
 def test_a_price_is_named_by_all_that_it_says() -> None:
