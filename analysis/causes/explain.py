@@ -230,6 +230,9 @@ class Investigation:
         errors, capacity = self.errors, outer.capacity_share(self.scene)
         own = [Explanation("error", errors, 1.0)] if errors is not None and goal.kind != "cold" else []
         others = [one.at(stage or one.candidate.stage) for one in ranked]
+        if goal.kind == "failure" and own and others:  # each kind of failure has its own cause
+            own = [replace(own[0], part=1.0 - capacity)]
+            others = [one.at("error", capacity) for one in ranked]
         if goal.kind == "failure" and own and capacity < 0.5:
             return own + others
         if not others and not own and goal.kind == "failure" and self.scene.basis != "none":

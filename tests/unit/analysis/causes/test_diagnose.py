@@ -360,3 +360,24 @@ def test_the_findings_of_one_objective_are_those_that_it_has_among_all() -> None
     assert len(ids) > 2
     for name in (*sorted(ids), "no such one"):
         assert findings(rows, only=name) == tuple(finding for finding in whole if finding.objective == name)
+
+
+def test_failures_of_a_version_beside_a_lost_cache_are_the_versions_as_far_as_they_are_no_timeouts() -> None:
+    def late(row: Row, minute: float) -> None:
+        if in_fault(minute) and row["status"] == "ok" and 0.5 < row["wait"] < 0.52:
+            row["status"] = "timeout"
+
+    first, second, *_ = [
+        one for one in findings(service(lost_cache, failing_version, late)) if one.objective == "errors"
+    ]
+    assert (first.cause, first.segment) == ("failure", {"deployment_version": "v2"})
+    assert (second.cause, second.segment) == ("config", {"scenario": "agent"})
+    parts = [
+        item.value
+        for one in (first, second)
+        for item in one.evidence
+        if item.figure == "part of the excess that this change explains beside the others"
+        and isinstance(item.value, float)
+    ]
+    assert sum(parts) == pytest.approx(1.0)
+    assert parts[0] > 0.7
