@@ -199,7 +199,19 @@ def _judge(group: Group, side: _Side) -> ReconciledMonth:
         unexplained_usd=usd_text(rest),
         unexplained_share=None if share is None else float(share),
         verdict=verdict,
+        says=_rule(verdict, share),
     )
+
+
+def _rule(verdict: str, share: Fraction | None) -> str:
+    """Why a month has its verdict."""
+    most = f"{float(PASS_SHARE if verdict == 'pass' else WARN_SHARE) * 100:g} %"
+    usd = f"{usd_text(PASS_PICO)} USD"
+    if verdict == "fail":
+        return f"the unexplained part is above {most} of the bill and above {usd}"
+    if verdict == "pass" and (share is None or share > PASS_SHARE):
+        return f"the unexplained part is at most {usd}, whatever its share"
+    return f"the unexplained part is at most {most} of the bill"
 
 
 def _explained(side: _Side, variance: int) -> dict[str, int]:
@@ -255,7 +267,7 @@ def _notes(bill: Bill, lines: list[BillLine], sides: dict[Group, _Side], rates: 
             notes.append(f"{month}, {provider}: the bill has no line of {', '.join(absent)}")
     if bill.rejected:
         notes.append(
-            f"{len(bill.rejected):,} rows of the bill could not be used; the first is line {bill.rejected[0][0]}"
+            f"{len(bill.rejected):,} rows of the bill could not be used; the first is {bill.places} {bill.rejected[0][0]}"
         )
     if not lines:
         notes.append("the bill has no line in the period")

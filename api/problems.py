@@ -25,7 +25,7 @@ from ingest.errors import (
 EXIT_DONE = 0
 EXIT_FAILED = 1
 EXIT_USAGE = 2
-EXIT_BREACHED = 3  # with --fail-on-breach; also where no objective could be judged
+EXIT_BREACHED = 3  # --fail-on-breach, also where no objective could be judged; a bill that fails, or says nothing
 EXIT_REJECTED = 4  # with --strict
 
 TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}  # RFC 9110; older libraries have other words

@@ -1,23 +1,27 @@
 """A provider's bill or usage export, as rows to compare with the ledger.
 
-Input: CSV (comma, semicolon or tab) or Parquet with a row per charge; columns are recognized by name: those of FOCUS,
+Input: CSV (comma, semicolon or tab; UTF-8 or UTF-16) or Parquet with a row per charge; columns are recognized by name: those of FOCUS,
 and what providers call day, provider, model, amount, currency and tokens. Output: one Bill. A row that cannot be used
-is counted with its line and reason; nothing is guessed. Amounts are read as decimal text, never through a float.
+is counted with its line and reason; nothing is guessed: of two columns that both tell amounts none is taken. Amounts are read as decimal text, never through a float.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 
 from ingest.errors import UnknownFormat, UnreadableInput
+from ingest.sniff import encoding_of
 
 PICO = 10**12
 NAMES: dict[str, tuple[str, ...]] = {  # what a column is called, best first
@@ -49,12 +53,25 @@ class BillLine:
 
 @dataclass(frozen=True)
 class Bill:
-    """What was read: lines in order, columns as recognized, rows that could not be used (line, reason)."""
+    """What was read: lines in order, columns as recognized, rows that could not be used (place, reason).
+
+    `places`: what the place of a row counts: the lines of a CSV file, from 1; the rows of a Parquet file, from 1.
+    """
 
     name: str
     lines: tuple[BillLine, ...]
     columns: dict[str, str]
     rejected: tuple[tuple[int, str], ...]
+    places: Literal["line", "row"] = "line"
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Names of the columns, and each row with its place: its cells, or the reason why it has none."""
+
+    columns: tuple[str, ...]
+    rows: Iterable[tuple[int, Sequence[str | None] | str]]
+    places: Literal["line", "row"]
 
 
 def read_bill(path: Path) -> Bill:
@@ -62,10 +79,10 @@ def read_bill(path: Path) -> Bill:
 
     Raises:
         UnreadableInput: it is missing or damaged.
-        UnknownFormat: no column says when or how much.
+        UnknownFormat: no column says when or how much, or two say how much.
     """
     table = _table(path)
-    columns = _recognized(table.columns)
+    columns = _recognized(path.name, table.columns)
     missing = [what for what in ("day", "amount") if what not in columns]
     if missing:
         known = ", ".join(NAMES[missing[0]])
@@ -75,31 +92,75 @@ def read_bill(path: Path) -> Bill:
         )
     lines: list[BillLine] = []
     rejected: list[tuple[int, str]] = []
-    for number, row in enumerate(table.select(columns.values()).iter_rows(), 2):
-        cells = dict(zip(columns, row, strict=True))
-        read = _line(cells, columns)
+    at = {what: table.columns.index(name) for what, name in columns.items()}
+    for number, row in table.rows:
+        read = row if isinstance(row, str) else _line({what: row[index] for what, index in at.items()}, columns)
         if isinstance(read, str):
             rejected.append((number, read))
         else:
             lines.append(read)
-    return Bill(path.name, tuple(lines), columns, tuple(rejected))
+    return Bill(path.name, tuple(lines), columns, tuple(rejected), table.places)
 
 
-def _table(path: Path) -> pl.DataFrame:
+def _table(path: Path) -> _Table:
     """Every cell as text; null where there is none."""
     try:
         with path.open("rb") as stream:
             head = stream.read(1 << 16)
-        if head.startswith(b"PAR1"):
-            frame = pl.read_parquet(path)
-            return frame.select(_texts(frame))
-        first = head.decode("utf-8-sig", errors="replace").splitlines()[:1]
-        separator = max(",;\t", key=first[0].count) if first else ","
-        return pl.read_csv(path, separator=separator, infer_schema=False, encoding="utf8", truncate_ragged_lines=False)
+        if not head.startswith(b"PAR1"):
+            return _csv_table(path.name, path.read_bytes(), encoding_of(head))
+        frame = pl.read_parquet(path)
+        texts = frame.select(_texts(frame))
     except OSError as error:
         raise UnreadableInput(f"{path} cannot be read: {error.strerror}") from error
     except pl.exceptions.PolarsError as error:
         raise UnreadableInput(f"{path.name} is neither CSV nor Parquet: {str(error).splitlines()[0]}") from error
+    return _Table(tuple(texts.columns), enumerate(texts.iter_rows(), 1), "row")
+
+
+def _csv_table(name: str, data: bytes, encoding: str) -> _Table:
+    """The rows of a delimited text, with the line on which each begins."""
+    try:
+        text = data.decode("utf-8-sig" if encoding == "utf-8" else encoding).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UnreadableInput(
+            f"{name}, line {line}: byte {data[error.start]:#04x} is no {encoding.upper()} text. Save the file as UTF-8"
+        ) from error
+    lines = list(io.StringIO(text, newline=""))
+    first = next((line for line in lines if line.strip()), "")
+    records = _records(name, lines, max(",;\t", key=first.count))
+    _, header = next(records, (0, []))
+    return _Table(tuple(header), ((line, _cells(cells, len(header))) for line, cells in records), "line")
+
+
+def _records(name: str, lines: Sequence[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Records that are not blank, with the line on which each begins.
+
+    Raises:
+        UnreadableInput: a quote is not closed, or stands where none can be.
+    """
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    start = 1
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                yield start, cells
+            start = reader.line_num + 1
+    except csv.Error as error:
+        raise UnreadableInput(
+            f"{name}, line {start}: the quotes of this row do not pair ({error}). Double a quote within quotes"
+        ) from error
+
+
+def _cells(cells: list[str], width: int) -> Sequence[str | None] | str:
+    """The cells of a row, those that it lacks at its end null; the reason if it has more than the header."""
+    if any(cell.strip() for cell in cells[width:]):
+        return (
+            f"it has {len(cells)} cells and the header {width}: one holds a separator and is not in quotes, so that the "
+            "cells after it are shifted"
+        )
+    return [*(cell or None for cell in cells[:width]), *[None] * (width - len(cells))]
 
 
 def _texts(frame: pl.DataFrame) -> Iterable[pl.Expr]:
@@ -110,14 +171,24 @@ def _texts(frame: pl.DataFrame) -> Iterable[pl.Expr]:
             yield pl.col(name).cast(pl.String)
 
 
-def _recognized(names: Sequence[str]) -> dict[str, str]:
-    """Columns by what they hold."""
-    by_name = {re.sub(r"[\s\-]+", "_", name.strip().strip("\ufeff").lower()): name for name in reversed(names)}
+def _recognized(file: str, names: Sequence[str]) -> dict[str, str]:
+    """Columns by what they hold.
+
+    Raises:
+        UnknownFormat: several tell the amount; which of them was invoiced only the reader knows.
+    """
+    plain = {name: re.sub(r"[\s\-]+", "_", name.strip().strip("\ufeff").lower()) for name in names}
     found = {}
     for what, aliases in NAMES.items():
-        named = next((by_name[alias] for alias in aliases if alias in by_name), None)
-        if named is not None:
-            found[what] = named
+        named = sorted((name for name in names if plain[name] in aliases), key=lambda name: aliases.index(plain[name]))
+        if what == "amount" and len(named) > 1:
+            listed = " and ".join(f'"{name}"' for name in named)
+            raise UnknownFormat(
+                f"{file} has {len(named)} columns for the amount of a charge: {listed}. Leave the one that was invoiced, "
+                "and remove or rename the others"
+            )
+        if named:
+            found[what] = named[0]
     return found
 
 

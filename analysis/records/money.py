@@ -138,6 +138,7 @@ class ReconciledMonth:
     unexplained_usd: str
     unexplained_share: float | None  # of the bill
     verdict: str  # pass, warn, fail
+    says: str = ""  # by which rule
 
 
 @dataclass(frozen=True)

@@ -58,13 +58,26 @@ def reconciliation(
         "state": "DRAFT" if reasons else "FINAL",
         "reasons": reasons,
         "passed": not failed,
-        "bill": None if bill is None else {"name": bill.bill, "verdict": bill.verdict, "months": bill.months},
+        "bill": None if bill is None else _bill(bill),
         "checks": checks,
         "faults": broken,
         "unpriced": {"requests": charges.unpriced_requests, "tokens": charges.unpriced_tokens},
         "without_start": {"requests": charges.undated_requests},
         "sampled": charges.sampled,
         "sampling_rounding_usd": usd_text(exported - charges.ledger_pico) if charges.sampled else "0",
+    }
+
+
+def _bill(bill: Reconciliation) -> dict[str, Any]:
+    """Verdict of the bill with all that it rests on: months by reason, notes, rows that could not be used."""
+    return {
+        "name": bill.bill,
+        "verdict": bill.verdict,
+        "months": bill.months,
+        "notes": bill.notes,
+        "rejected": [{"place": place, "reason": reason} for place, reason in bill.rejected],
+        "n_rejected": bill.n_rejected,
+        "n_lines": bill.n_lines,
     }
 
 

@@ -71,6 +71,8 @@ def test_a_finance_file_is_final_once_a_bill_passes_for_all_of_it(
     manifest = json.loads((folder / "out" / "manifest.json").read_text())
     assert (found["state"], manifest["state"]) == (state, state)
     assert reason in found["reasons"] if reason else not found["reasons"]
+    assert {(month["verdict"] == "pass") == ("at most" in month["says"]) for month in found["bill"]["months"]} <= {True}
+    assert (found["bill"]["n_rejected"], found["bill"]["rejected"]) == (0, [])
     assert ("final: bill.csv passes" if reason is None else "a draft: ") in ran.stdout + ran.stderr
 
 
@@ -216,10 +218,17 @@ def test_our_own_bundle_as_a_bill_equals_the_ledger(folder: Path) -> None:
 def test_a_bill_that_is_too_high_fails_and_names_the_strange_model(folder: Path) -> None:
     (folder / "bill.csv").write_text("date,model,amount\n2026-03-02,m,0.007182\n2026-03-02,q,40\n")
     ran = tailwise("reconcile", "bill.csv", "requests.jsonl", "--prices", "prices.yaml", folder=folder)
-    assert ran.returncode == 0, ran.stderr
+    assert ran.returncode == 3, ran.stderr
     assert ran.stdout.splitlines()[0] == "bill.csv: FAIL, 2 lines of the bill"
-    assert "fail: the unexplained part is above 2 % of the bill and above 1.00 USD" in ran.stdout.replace("\xa0", " ")
+    assert "fail: the unexplained part is above 2 % of the bill and above 1 USD" in ran.stdout
     assert "note: 2026-03, all providers: the ledger has no request of q" in ran.stdout
+
+
+def test_a_bill_of_which_nothing_can_be_compared_stops_a_gate(folder: Path) -> None:
+    (folder / "bill.csv").write_text("date,model,amount\n2026-03-02,m,0.007182\n")
+    command = ("reconcile", "bill.csv", "requests.jsonl", "--prices", "prices.yaml", "--period", "2026-04")
+    ran = tailwise(*command, folder=folder)
+    assert (ran.returncode, ran.stdout.splitlines()[0]) == (3, "bill.csv: nothing to compare, 0 lines of the bill")
 
 
 def test_reconciling_needs_a_bill(folder: Path) -> None:

@@ -55,12 +55,15 @@ def only(found: Reconciliation) -> tuple[dict[str, str], str, str]:
     return month.explained, month.unexplained_usd, month.verdict
 
 
+SMALL = "the unexplained part is at most 0.5 % of the bill"
+
+
 def test_a_bill_that_equals_the_ledger_passes() -> None:
     found = judged([charged("60"), charged("40", "gpt-y")], spent(60), spent(40, "gpt-y"))
     assert found == Reconciliation(
         bill="bill.csv",
         verdict="pass",
-        months=[ReconciledMonth("2026-11", "openai", "100", "100", {}, "0", 0.0, "pass")],
+        months=[ReconciledMonth("2026-11", "openai", "100", "100", {}, "0", 0.0, "pass", SMALL)],
         models=[
             BilledModel("2026-11", "openai", "gpt-x", "60", "60", 0),
             BilledModel("2026-11", "openai", "gpt-y", "40", "40", 0),
@@ -73,14 +76,22 @@ def test_a_bill_that_equals_the_ledger_passes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("billed", "verdict"), [("1005", "pass"), ("1019", "warn"), ("1100", "fail"), ("980.1", "fail")]
+    ("billed", "verdict", "says"),
+    [
+        ("1005", "pass", "at most 0.5 % of the bill"),
+        ("1019", "warn", "at most 2 % of the bill"),
+        ("1100", "fail", "above 2 % of the bill and above 1 USD"),
+        ("980.1", "fail", "above 2 % of the bill and above 1 USD"),
+    ],
 )
-def test_the_unexplained_share_decides(billed: str, verdict: str) -> None:
-    assert judged([charged(billed)], *[spent(100)] * 10).verdict == verdict
+def test_the_unexplained_share_decides(billed: str, verdict: str, says: str) -> None:
+    month = judged([charged(billed)], *[spent(100)] * 10).months[0]
+    assert (month.verdict, month.says) == (verdict, f"the unexplained part is {says}")
 
 
 def test_less_than_a_dollar_passes_whatever_the_share() -> None:
-    assert judged([charged("2")], spent(1)).verdict == "pass"
+    month = judged([charged("2")], spent(1)).months[0]
+    assert (month.verdict, month.says) == ("pass", "the unexplained part is at most 1 USD, whatever its share")
 
 
 def test_a_model_without_price_explains_its_own_bill() -> None:

@@ -104,3 +104,68 @@ def test_a_file_that_is_no_table_is_refused(tmp_path: Path) -> None:
         read_bill(torn)
     with pytest.raises(UnreadableInput, match=r"absent\.csv cannot be read: No such file"):
         read_bill(tmp_path / "absent.csv")
+
+
+def test_lines_are_those_of_the_file_with_blank_ones_and_cells_of_several_lines(tmp_path: Path) -> None:
+    text = '\n\ndate,cost,sku\n\n2026-11-01,1,"two\nlines"\n\n2026-11-02,nothing,x\n'
+    bill = read_bill(write(tmp_path, text))
+    assert (len(bill.lines), bill.places) == (1, "line")
+    assert bill.rejected == ((8, 'cost is "nothing", which is no amount'),)
+
+
+def test_a_row_that_is_longer_than_the_header_is_told_with_its_line_and_a_shorter_one_is_read(tmp_path: Path) -> None:
+    text = "date,cost,sku\n2026-11-01,1,234.50,x\n2026-11-02,2\n2026-11-03,3,x,,\n"
+    bill = read_bill(write(tmp_path, text))
+    assert [line.day.day for line in bill.lines] == [2, 3]
+    assert bill.rejected == (
+        (
+            2,
+            "it has 4 cells and the header 3: one holds a separator and is not in quotes, so that the cells after it are "
+            "shifted",
+        ),
+    )
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
+def test_a_bill_of_a_spreadsheet_in_utf_16_is_read(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "bill.csv"
+    path.write_bytes("date\tcost\tmodel\r\n2026-11-01\t1.5\tgpt-x\r\nTotal\t1\t\r\n".encode(encoding))
+    bill = read_bill(path)
+    assert [(line.pico, line.model) for line in bill.lines] == [(3 * USD // 2, "gpt-x")]
+    assert bill.rejected == ((3, 'date is "Total", which is no date'),)
+
+
+def test_bytes_that_are_no_text_and_quotes_that_do_not_pair_are_told_with_their_line(tmp_path: Path) -> None:
+    latin = tmp_path / "latin.csv"
+    latin.write_bytes("date,cost,sku\n2026-11-01,1,x\n2026-11-02,1,Gerät\n".encode("latin-1"))
+    with pytest.raises(
+        UnreadableInput, match=r"latin\.csv, line 3: byte 0xe4 is no UTF-8 text\. Save the file as UTF-8"
+    ):
+        read_bill(latin)
+    open_quote = write(tmp_path, 'date,cost,sku\n2026-11-01,1,x\n2026-11-02,1,"never closed\n2026-11-03,1,x\n')
+    with pytest.raises(UnreadableInput, match=r"bill\.csv, line 3: the quotes of this row do not pair"):
+        read_bill(open_quote)
+
+
+def test_rows_of_parquet_are_counted_from_one(tmp_path: Path) -> None:
+    path = tmp_path / "bill.parquet"
+    pl.DataFrame({"date": ["2026-11-01", "Total"], "cost": [1.0, 1.0]}).write_parquet(path)
+    bill = read_bill(path)
+    assert (bill.places, bill.rejected) == ("row", ((2, 'date is "Total", which is no date'),))
+
+
+@pytest.mark.parametrize(
+    ("header", "named"),
+    [
+        ("date,total,net_amount", '"total" and "net_amount"'),
+        ("date,cost,BilledCost", '"BilledCost" and "cost"'),
+        ("date,Amount,amount", '"Amount" and "amount"'),
+    ],
+)
+def test_two_columns_that_tell_the_amount_are_refused(tmp_path: Path, header: str, named: str) -> None:
+    with pytest.raises(UnknownFormat) as refused:
+        read_bill(write(tmp_path, f"{header}\n2026-11-01,119,100\n"))
+    assert refused.value.message == (
+        f"bill.csv has 2 columns for the amount of a charge: {named}. Leave the one that was invoiced, and remove or rename "
+        "the others"
+    )

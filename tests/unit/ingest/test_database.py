@@ -16,7 +16,7 @@ from polars.testing import assert_frame_equal
 from ingest import schema
 from ingest.errors import SchemaMismatch, StoreHeld, StoreTooNew, UnreadableInput
 from ingest.selection import Selection
-from ingest.store import database
+from ingest.store import request_frame
 from ingest.store.database import Store, StoreSettings
 from ingest.store.frames import ArrowFrame
 from tests.support.builders import frame, request
@@ -75,7 +75,7 @@ def test_repeated_text_is_told_as_codes_on_request_and_rows_that_are_read_in_par
         given = rows(*({"request_key": k, "started_ns": t, "region": f"r-{k}"} for k, t in starts.items()))
         store.append("requests", given)
         whole = store.requests(Selection())
-        monkeypatch.setattr(database, "ROWS_AT_ONCE", 2)
+        monkeypatch.setattr(request_frame, "ROWS_AT_ONCE", 2)
         parts = store.requests(Selection(), coded=("region", "route"))
     assert whole["request_key"].to_list() == ["a", "b", "e", "d", "c"]
     assert (parts.schema["region"], parts.schema["route"]) == (pl.Categorical(), pl.Categorical())
