@@ -30,10 +30,13 @@ _NUMBERS = (  # telephone, account, card and insurance numbers; a plain number i
     r"(?<![\w:])\+\d[\d ()/-]{5,}\d|(?<![\w.])0[1-9]\d{7,}(?![\w.])|\b[A-Z]{2}\d{2}[A-Z0-9]{11,30}\b"
     r"|(?<![\w.-])(?:\(?\d{3}\)?[-.]\d{3}[-.]\d{4}|\d{3}-\d{2}-\d{4}|\d{4}(?:-\d{4}){3})(?![\w.-])"
 )
+_MAIL = (  # from the start of a word; from within one, where a key was taken before, 64 characters: each start looks no farther
+    r"(?:(?<![^@\s\"<>,;])[^@\s\"<>,;]++|[^@\s\"<>,;]{1,64})@[^@\s\"<>,;]+\.[A-Za-z]{2,}"
+)
 _CREDENTIAL = re.compile(
     rf"\b(?:{_PREFIXES})|(?<=_)(?:{_WITHIN_NAMES})|(?<=//)[^/?#\s\"<>]+(?=@)|\bBearer\s+[^\s\"]{{4,}}"
     r"|(?<=key=)[^&\s\"]+|(?<=token=)[^&\s\"]+|(?<=secret=)[^&\s\"]+|(?<=password=)[^&\s\"]+"
-    rf"|[^@\s\"<>,;]+@[^@\s\"<>,;]+\.[A-Za-z]{{2,}}|\b(?:\d{{1,3}}\.){{3}}\d{{1,3}}\b|{_NUMBERS}"
+    rf"|{_MAIL}|\b(?:\d{{1,3}}\.){{3}}\d{{1,3}}\b|{_NUMBERS}"
 )
 _SHAPE = re.compile(rf"text of \d+ characters|{HIDDEN}")
 _TIME = re.compile(

@@ -15,6 +15,7 @@ import polars as pl
 
 from analysis.errors import TooManyRows
 from analysis.result import Costs
+from reports.names import capped
 
 KINDS = ("csv", "parquet", "xlsx")
 AMOUNTS = ("cost_usd", "wasted_usd", "cost_per_1k_good_usd", "gpu_used_usd", "gpu_usd")
@@ -54,7 +55,9 @@ def cost_table(costs: Costs) -> pl.DataFrame:
     """Shape: (rows, dimensions + counts + amounts as decimal text); what is not known is null."""
     fixed = (*COUNTS, *AMOUNTS)
     dimensions = {
-        f"by_{name}" if name in fixed else name: pl.Series([row.by.get(name) for row in costs.rows], dtype=pl.String)
+        f"by_{name}" if name in fixed else name: pl.Series(
+            [capped(row.by.get(name)) for row in costs.rows], dtype=pl.String
+        )
         for name in costs.by
     }
     counts = {name: pl.Series([getattr(row, name) for row in costs.rows], dtype=pl.Int64) for name in COUNTS}

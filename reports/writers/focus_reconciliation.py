@@ -16,6 +16,7 @@ import polars as pl
 from analysis.aggregates.metered import MeteredCharges
 from analysis.money import pico_of, usd_text
 from analysis.result import Reconciliation
+from reports.names import capped
 from reports.writers.focus_schema import MOST_FAULTS, PRECISION, faults
 
 SLICE = 20_000
@@ -134,7 +135,8 @@ def _parts(
     exported = {key: total(amounts) for key, amounts in groups.iter_rows()}
     wanted: dict[str | None, int] = {}
     for key, pico in ledger.items():
-        wanted[key or None] = wanted.get(key or None, 0) + pico
+        name = capped(key or None)
+        wanted[name] = wanted.get(name, 0) + pico
     names = sorted({*exported, *wanted}, key=lambda key: (key is None, key or ""))
     allowed = _one_token_a_row(charges)
     return [

@@ -14,6 +14,7 @@ import polars as pl
 
 from analysis.aggregates.metered import MeteredCharges
 from analysis.money import PICO
+from reports.names import MOST_NAME, capped
 from reports.writers.focus_schema import SCALE, columns_of
 
 SKU_METERS: dict[str, str] = {
@@ -77,7 +78,9 @@ def cost_and_usage(charges: MeteredCharges, options: FocusOptions) -> pl.DataFra
 
 def _prepared(charges: MeteredCharges) -> pl.DataFrame:
     """Metered rows with what their price says, and the JSON of tags and price details."""
-    rows = charges.rows.with_columns(_text(name) for name in (*_DIMS, "provider", *charges.further))
+    names = (*_DIMS, "provider", *charges.further)
+    rows = charges.rows.with_columns(_text(name) for name in names)
+    rows = rows.with_columns(_capped(rows.get_column(name)) for name in names)
     rows = rows.join(_price_table(charges), on=["price", "meter"], how="left", maintain_order="left")
     tagged = ["scenario", *charges.further]
     tags = rows.select(tagged).unique()
@@ -111,6 +114,12 @@ def _price_table(charges: MeteredCharges) -> pl.DataFrame:
 def _text(name: str) -> pl.Expr:
     """The dimension, null where it is empty."""
     return pl.when(pl.col(name) != "").then(pl.col(name)).alias(name)
+
+
+def _capped(values: pl.Series) -> pl.Series:
+    """A dimension whose longest values are told by their beginning."""
+    long = [name for name in values.unique().cast(pl.String).drop_nulls() if len(name) > MOST_NAME]
+    return values.cast(pl.String).replace(long, [capped(name) for name in long]) if long else values
 
 
 def _tags(row: dict[str, str | None]) -> str | None:

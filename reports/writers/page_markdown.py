@@ -11,6 +11,7 @@ from decimal import Decimal
 
 from analysis.result import AnalysisResult, Distribution
 from reports import text as words
+from reports.names import printable
 from reports.text import Text
 from reports.told import spoken
 from reports.view import actions, verdict
@@ -65,8 +66,8 @@ def _dropped(result: AnalysisResult, text: Text) -> list[str]:
 
 
 def _safe(text: str) -> str:
-    """Text without meaning to Markdown; line breaks become spaces."""
-    return SPECIAL.sub(r"\\\1", " ".join(text.replace(words.NBSP, " ").split()))
+    """Text without meaning to Markdown, and without control characters; line breaks become spaces."""
+    return SPECIAL.sub(r"\\\1", " ".join(printable(text.replace(words.NBSP, " ")).split()))
 
 
 def _sentence(pieces: Rich) -> str:

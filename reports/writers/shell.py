@@ -17,6 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from reports.charts.catalog import draw
+from reports.names import printable
 from reports.view.blocks import Chart
 
 ROOM = Path(__file__).resolve().parents[1]
@@ -28,6 +29,11 @@ def _asset(name: str) -> str:
     return (ASSETS / name).read_text(encoding="utf-8")
 
 
+def _shown(value: Any) -> Any:
+    """What a template prints: our own markup as it is, other text without control characters."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
@@ -36,6 +42,7 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_shown,
     )
     environment.globals["figure_json"] = figure_json
     return environment

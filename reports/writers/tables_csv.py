@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 
 from analysis.result import AnalysisResult
+from reports.names import MOST_SHOWN, capped
 
 COLUMNS = ("table", "key", "field", "value")
 RECORDS = ("selection", "summary", "goodput", "throughput", "cache", "provenance")  # parts that are one record
@@ -140,6 +141,8 @@ def _word(value: Any) -> str:
 def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, str) and len(value) > MOST_SHOWN:
+        return _cell(capped(value))
     if isinstance(value, str) and value.startswith(FORMULA) and not _is_number(value):
         return f"'{value}"
     return value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from ingest.formats.visible import is_header, plain_text, quoted, shown_name, unmarked, visible, without_credentials
@@ -133,3 +135,34 @@ def test_a_key_within_a_name_or_address_hides_the_name(name: str) -> None:
 )
 def test_words_of_names_that_only_begin_like_a_key_are_shown(name: str) -> None:
     assert shown_name(name) == name
+
+
+def steps_ns(text: str) -> int:
+    """CPU time of one search, the least of three."""
+    found = []
+    for _ in range(3):
+        began = time.process_time_ns()
+        without_credentials(text)
+        found.append(time.process_time_ns() - began)
+    return min(found)
+
+
+@pytest.mark.parametrize("piece", ["a", "a.", "a@", ".", "+1 ", "//a", "x@a."])
+def test_long_texts_are_searched_in_time_that_grows_with_their_length(piece: str) -> None:
+    """Eight times the text takes eight times the steps; it took 64 times where each start looked to the end."""
+    short, long = piece * (16_000 // len(piece)), piece * (128_000 // len(piece))
+    assert steps_ns(long) < 24 * steps_ns(short) + 20_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("mail ann@example.com, please", "mail …, please"),
+        (f"{'a' * 200}@example.com", "…"),
+        ("a@b@example.com", "a@…"),
+        ("AIzaSyD4567890+ann@example.com", "…"),
+        ("ann@example", "ann@example"),
+    ],
+)
+def test_a_mail_address_is_hidden_whole(text: str, left: str) -> None:
+    assert without_credentials(text).replace("……", "…") == left

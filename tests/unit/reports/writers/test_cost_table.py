@@ -85,3 +85,10 @@ def test_a_table_too_long_for_a_spreadsheet_is_refused_and_not_cut(monkeypatch: 
         TooManyRows, match=r"the table has 2 rows, and a spreadsheet is written with 1 at most\. Take csv"
     ):
         write_costs(table(row("u", "1"), row("v", "1")), "xlsx")
+
+
+def test_a_name_of_a_megabyte_is_told_by_its_beginning_and_stays_apart_from_others() -> None:
+    rows = (row("u" * 1_000_000, "1"), row("u" * 1_000_000 + "x", "2"))
+    found = pl.read_csv(write_costs(table(*rows), "csv"))
+    assert found["user"].str.len_chars().to_list() == [288, 288]
+    assert found["user"].n_unique() == 2

@@ -212,3 +212,9 @@ def test_hostile_names_pass_through_unharmed(version: str) -> None:
     table = cost_and_usage(charges, FocusOptions(version=version))
     assert faults(table.rows(named=True), version) == []
     assert {row["x_UserId"] for row in written(charges, version)} == {'=cmd|"x"\r\n,'}
+
+
+def test_a_name_of_a_megabyte_is_told_by_its_beginning_and_the_sums_still_agree() -> None:
+    files = focus_bundle(month_edge(tenant="t" * 1_000_000), FocusOptions())
+    assert len(files["cost_and_usage.csv"]) < 100_000
+    assert json.loads(files["reconciliation.json"])["passed"] is True

@@ -114,6 +114,17 @@ def test_names_from_traces_are_text_and_never_markup() -> None:
     assert "<b>bold</b>" not in content
 
 
+def test_control_characters_of_names_are_dots_and_megabytes_are_cut() -> None:
+    told = week()
+    strange = replace(told.costs.unpriced[0], model="m\x1b[31m\x07\u202e70b")
+    huge = replace(told.costs.unpriced[0], provider="p" * 1_000_000)
+    content = page_html(replace(told, costs=replace(told.costs, unpriced=[strange, huge]))).decode()
+    visible = outline(content.encode()).text
+    assert any("m·[31m··70b" in text for text in visible)
+    assert [text for text in visible if "70b" in text and {"\x1b", "\x07", "\u202e"} & set(text)] == []
+    assert [len(text) for text in visible if "p" * 1000 in text] == []
+
+
 def test_no_chart_or_result_ends_its_script_element() -> None:
     content = drawn().decode()
     data = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', content, re.DOTALL)

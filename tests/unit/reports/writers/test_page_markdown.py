@@ -67,3 +67,12 @@ def test_an_empty_selection_says_so_and_shows_no_table_of_figures() -> None:
 
 def test_it_stays_short() -> None:
     assert len(lines(page_markdown(week()))) < 80
+
+
+def test_control_characters_of_names_are_dots() -> None:
+    told = week()
+    line = replace(told.costs.unpriced[0], model="m\x1b[31m\x07x")
+    result = replace(
+        told, costs=replace(told.costs, unpriced=[line]), selection=replace(told.selection, title="w\x07x")
+    )
+    assert not {"\x07", "\x1b"} & set(page_markdown(result).decode())
