@@ -177,7 +177,7 @@ def judgement(
     other: Callable[[], Side] | None = None,
     grade: str | None = None,
     only: str | None = None,
-    known: tuple[ObjectiveResult, ...] = (),
+    judged: tuple[ObjectiveResult, ...] | None = None,
 ) -> tuple[tuple[ObjectiveResult, ...], tuple[Finding, ...]]:
     """Verdicts and findings of a measured side: all of the analysis that asks why.
 
@@ -186,12 +186,10 @@ def judgement(
         catalog: rules that advise; the built-in ones if not given.
         other: gives what is normal, if the side has no unbroken part; called only then.
         grade: of the data; worked out if it is not given. At D no verdict is told.
-        only: id of the objective whose findings and figures are asked for; None: of all. Of the others no more is told
-            than its causes need (attainment.judge).
-        known: results of `verdicts` of this very side, for the others.
+        only: id of the objective whose findings are asked for; None: of all.
+        judged: verdicts of this very side, where they are known already.
     """
-    told = None if only is None else (only,)
-    judged = verdicts(store, side, objectives, fleet, grade, told=told, known=known)
+    judged = judged or verdicts(store, side, objectives, fleet, grade)
     findings = diagnose(
         side.rows,
         judged,

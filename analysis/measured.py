@@ -163,10 +163,14 @@ def judged_side(
     asked = [condition.metric for item in objectives.items for condition in item.conditions]
     metrics = sorted({"ttft", *(metric.column for metric in asked if metric.expr is not None)})
     told = {*names, *metrics, *DERIVED, "cost_pico"}
-    parts = []
-    for part in store.request_parts(selection, sorted({*names, *_PRICED}), coded=REPEATED):
+
+    def kept(part: pl.DataFrame) -> pl.DataFrame:
         have = {*part.columns, *metrics, *DERIVED, "cost_pico"}
-        parts.append(measure_part(part, metrics).select(name for name in sorted(told) if name in have))
+        found = measure_part(part, metrics).select(name for name in sorted(told) if name in have)
+        # as copies: a column that the store lent keeps all columns that were lent with it
+        return found.select(pl.all().gather(pl.int_range(pl.len())))
+
+    parts = map(kept, store.request_parts(selection, sorted({*names, *_PRICED}), coded=REPEATED))
     rows = with_columns_of_schema(in_order(pl.concat(parts, rechunk=False)))
     rows = rows.with_columns(votes_of(rows.get_column("sampling_rate")))
     stored = store.replica_hours(selection)

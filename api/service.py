@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
@@ -52,7 +53,7 @@ from reports.writers.focus import focus_bundle
 from reports.writers.focus_rows import FocusOptions
 
 T = TypeVar("T")
-Verdicts = tuple[Side, tuple[ObjectiveResult, ...]]  # as far as the causes of one objective ask for those of all
+Verdicts = tuple[Side, str, tuple[ObjectiveResult, ...]]  # all of one objective, of the others what its causes ask for
 
 MOST_REPORTS = 200  # that are looked through for the one before
 KEPT_RESULTS = KEPT_JUDGEMENTS = 32
@@ -360,14 +361,22 @@ class Service:
         before = self._before(question)
         other = None if before is None else lambda: self._judged(question, before[1])
         catalog = self.catalog(question.books)
-        make = lambda: (side, verdicts(self.store, side, objectives, fleet, told=()))  # noqa: E731 - called at once
-        kept, known = (None, ()) if only is None else self._verdicts.get(self._key(question), self._live, make)
-        others = known if kept is side else ()
+        told = None if only is None else self._told(question, side, objectives, fleet, only)
         judged, findings = judgement(
-            self.store, side, objectives, fleet, catalog=catalog, other=other, only=only, known=others
+            self.store, side, objectives, fleet, catalog=catalog, other=other, only=only, judged=told
         )
         record = selection_record(side.selection, side.span, None if before is None else before[1])
         return Judgement(record, judged, findings, tuple(notes_of(side)))
+
+    def _told(
+        self, question: Question, side: Side, objectives: Objectives, fleet: Fleet | None, only: str
+    ) -> tuple[ObjectiveResult, ...]:
+        """All of one objective, and what its causes ask of the others: worked out once for all objectives of a side."""
+        judge = partial(verdicts, self.store, side, objectives, fleet, told=(only,))
+        kept, first, results = self._verdicts.get(self._key(question), self._live, lambda: (side, only, judge()))
+        if kept is side and first == only:
+            return results
+        return judge(known=results if kept is side else ())
 
     def _compute(self, question: Question, baseline: tuple[Store, Selection] | None) -> AnalysisResult:
         objectives, prices, fleet = self.read_books(question.books)

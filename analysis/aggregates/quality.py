@@ -18,7 +18,7 @@ from typing import Any
 import polars as pl
 
 from analysis import durations
-from analysis.aggregates.stages import skewed, staged
+from analysis.aggregates.stages import skewed, unattributed
 from analysis.metrics.latency import CALLS
 from analysis.money import usd_text
 from analysis.result import Coverage, DataQuality, QualityCheck, RejectLine, UploadLine
@@ -28,7 +28,6 @@ from ingest.schema import STAGES
 
 GRADES = "ABCD"
 MAX_UPLOADS, MAX_REJECTS, MAX_NAMES = 200, 50, 100
-_READ = ("status_class", "streaming", "e2e_ns", "ttft_ns", "input_tokens", "output_tokens")
 UNEXPLAINED = 0.05  # of E2E: above it a request counts as unexplained (metric definitions, section 1)
 COVERAGE: tuple[tuple[str, str], ...] = (  # name of the field, column
     ("arrival", "started_ns"),
@@ -153,28 +152,34 @@ def _checks(values: dict[str, float]) -> list[QualityCheck]:
 def check_values(frame: pl.DataFrame, read: int, rejected: int) -> dict[str, float]:
     """Value of every check that has something to look at."""
     n = frame.height
-    ok = frame.select(_READ).filter(pl.col("status_class") == "ok")
-    streamed = ok.filter(pl.col("streaming").fill_null(value=False) & (pl.col("output_tokens").fill_null(1) > 0))
-    timed = n - frame.get_column("e2e_ns").null_count()
-    measured = staged(frame).filter(
-        pl.any_horizontal(pl.col(f"{stage}_ns").is_not_null() for stage in STAGES if stage != "unattributed")
-    )
-    rest = pl.col("unattributed_ns").clip(lower_bound=0)
-    seconds, whole, much = measured.select(
-        rest.sum().alias("rest"),
-        pl.col("e2e_ns").sum().alias("e2e"),
-        (rest > UNEXPLAINED * pl.col("e2e_ns")).sum().alias("much"),
-    ).row(0)
-    tokens = pl.col("input_tokens").is_null() | pl.col("output_tokens").is_null()
+    ok, e2e = pl.col("status_class") == "ok", pl.col("e2e_ns")
+    streamed = ok & pl.col("streaming").fill_null(value=False) & (pl.col("output_tokens").fill_null(1) > 0)
+    has_stage = pl.any_horizontal(pl.col(f"{stage}_ns").is_not_null() for stage in STAGES if stage != "unattributed")
+    measured = e2e.is_not_null() & ~skewed() & has_stage
+    rest = unattributed().clip(lower_bound=0)
+    sums = {
+        "ok": ok.sum(),
+        "timed": e2e.count(),
+        "skewed": (e2e.is_not_null() & skewed()).sum(),
+        "measured": measured.sum(),
+        "much": (measured & (rest > UNEXPLAINED * e2e)).sum(),
+        "seconds": rest.filter(measured).sum(),
+        "whole": e2e.filter(measured).sum(),
+        "without_duration": (ok & e2e.is_null()).sum(),
+        "streamed": streamed.sum(),
+        "without_first": (streamed & pl.col("ttft_ns").is_null()).sum(),
+        "without_tokens": (ok & (pl.col("input_tokens").is_null() | pl.col("output_tokens").is_null())).sum(),
+    }
+    found = frame.lazy().select(**sums).collect().row(0, named=True)  # lazily: what several ask for is worked out once
     parts: dict[str, tuple[int, int]] = {
         "rejected": (rejected, read),
-        "stages_exceed_request": (skewed(frame), timed),
-        "unexplained": (int(much), measured.height),
-        "unattributed": (int(seconds), int(whole)),
+        "stages_exceed_request": (found["skewed"], found["timed"]),
+        "unexplained": (found["much"], found["measured"]),
+        "unattributed": (found["seconds"], found["whole"]),
         "without_time": (frame.get_column("started_ns").null_count(), n),
-        "without_duration": (ok.get_column("e2e_ns").null_count(), ok.height),
-        "without_first_token": (streamed.get_column("ttft_ns").null_count(), streamed.height),
-        "without_tokens": (ok.filter(tokens).height, ok.height),
+        "without_duration": (found["without_duration"], found["ok"]),
+        "without_first_token": (found["without_first"], found["streamed"]),
+        "without_tokens": (found["without_tokens"], found["ok"]),
         "without_price": (frame.get_column("cost_pico").null_count(), n),
         "without_user": (frame.get_column("user").null_count(), n),
     }

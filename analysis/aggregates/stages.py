@@ -3,7 +3,7 @@
 Input: a measured frame with `good_verdict`. Output: StageShare records in the order of time; a stage that no request
 has measured is left out. Shares are time-weighted: seconds of the stage over seconds of E2E, so they sum to 1.
 Stages never exceed E2E by more than the tolerance: a request whose stages do (clocks of two hosts apart) is left out
-of the table and counted by `skewed`.
+of the table; `skewed` tells.
 Source: metric definitions, sections 1 and 7.
 """
 
@@ -75,7 +75,6 @@ def stage_shares(frame: pl.DataFrame) -> list[StageShare]:
 
 def staged(frame: pl.DataFrame) -> pl.DataFrame:
     """Requests with a known E2E whose stages fit into it, with `unattributed_ns` filled in."""
-    rest = pl.coalesce("unattributed_ns", _REST)
     columns = [
         *(f"{stage}_ns" for stage in STAGES),
         "e2e_ns",
@@ -88,18 +87,19 @@ def staged(frame: pl.DataFrame) -> pl.DataFrame:
     return (
         frame.lazy()
         .select(name for name in columns if name in frame.columns)
-        .filter(pl.col("e2e_ns").is_not_null() & ~_skew())
-        .with_columns(rest.alias("unattributed_ns"))
+        .filter(pl.col("e2e_ns").is_not_null() & ~skewed())
+        .with_columns(unattributed().alias("unattributed_ns"))
         .collect()
     )
 
 
-def skewed(frame: pl.DataFrame) -> int:
-    """Number of requests whose stages are longer than their E2E, beyond what rounding explains."""
-    return int(frame.select((pl.col("e2e_ns").is_not_null() & _skew()).sum()).item())
+def unattributed() -> pl.Expr:
+    """Nanoseconds of E2E that no stage explains, as the source states them, else what the stages leave."""
+    return pl.coalesce("unattributed_ns", _REST)
 
 
-def _skew() -> pl.Expr:
+def skewed() -> pl.Expr:
+    """Whether the stages of a request are longer than its E2E, beyond what rounding explains; never null."""
     allowed = pl.max_horizontal(pl.lit(float(TOLERANCE_NS)), pl.col("e2e_ns") * TOLERANCE_SHARE)
     return (allowed < -_REST).fill_null(value=False)
 

@@ -15,6 +15,7 @@ import polars as pl
 
 from ingest.schema import Column
 from ingest.selection import COLUMN_DIMENSIONS, DERIVED_DIMENSIONS, Selection
+from ingest.store import frames
 
 ROWS_AT_ONCE = 500_000  # whose text is not yet codes
 ORDER = ("started_ns", "request_key")
@@ -50,11 +51,13 @@ def request_parts(
     for start in range(first or 0, (last or 0) + 1, ROWS_AT_ONCE):
         told = f"{where + ' AND ' if where else ''}rowid >= ? AND rowid < ?"
         part = [*parameters, start, start + ROWS_AT_ONCE]
-        if one_in > 1:
-            keys = pl.DataFrame(cursor.sql(f"SELECT rowid AS row, request_key FROM requests WHERE {told}", params=part))
-            part = [keys.filter(taken(one_in)).get_column("row").to_list()]
-            told = "rowid IN (SELECT unnest(?::BIGINT[]))"
-        yield pl.DataFrame(cursor.sql(f"{select} WHERE {told}", params=part)).cast(dtypes)
+        if one_in < 2:
+            yield pl.DataFrame(cursor.sql(f"{select} WHERE {told}", params=part)).cast(dtypes)
+            continue
+        keys = pl.DataFrame(cursor.sql(f"SELECT rowid AS row, request_key FROM requests WHERE {told}", params=part))
+        with frames.lent(cursor, "chosen", keys.filter(taken(one_in)).select("row")):
+            told += " AND rowid IN (SELECT row FROM chosen)"
+            yield pl.DataFrame(cursor.sql(f"{select} WHERE {told}", params=part)).cast(dtypes)
 
 
 def taken(one_in: int) -> pl.Expr:
@@ -121,12 +124,13 @@ def held_once(rows: pl.DataFrame, name: str) -> pl.Expr:
 def order_of(rows: pl.DataFrame) -> pl.Series | None:
     """Where each row belongs by arrival, then key, unknown arrivals last; None if they stand so. Keys break ties alone."""
     started = rows.get_column("started_ns")
-    if not started.null_count() and started.is_sorted() and not (started.diff() == 0).any():
-        return None
     order = started.arg_sort(nulls_last=True)
-    started = rows.get_column("started_ns").gather(order)
-    if started.null_count() > 1 or (started.diff() == 0).any():
-        order = rows.select(pl.arg_sort_by("started_ns", "request_key", nulls_last=True)).to_series()
+    sorted_ = started.gather(order)
+    tied = sorted_.eq_missing(sorted_.shift(1)) | sorted_.eq_missing(sorted_.shift(-1))
+    places = tied.arg_true()
+    if places.len() > 1:  # text is compared where it must be
+        among = rows.select(ORDER)[order.gather(places)].with_columns(order.gather(places).alias("place"))
+        order.scatter(places, among.sort(ORDER, nulls_last=True).get_column("place"))
     return None if order.is_sorted() else order
 
 

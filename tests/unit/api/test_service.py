@@ -93,22 +93,22 @@ def test_all_objectives_of_a_question_are_judged_at_once_and_kept_until_rows_cha
     assert (again is first, again == first) == (False, True)
 
 
-def test_a_further_objective_of_a_question_is_not_judged_again(
+def test_for_a_further_objective_of_a_question_the_others_are_not_judged_again(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[object] = []
+    made: list[int] = []
 
     def counted(*given: Any, **more: Any) -> tuple[ObjectiveResult, ...]:
-        made.append(given)
+        made.append(len(more.get("known", ())))
         return verdicts(*given, **more)
 
     monkeypatch.setattr(module, "verdicts", counted)
     for name in ("chat.ttft", "chat.e2e", "chat.ttft"):
         service.diagnosis(Question(), name)
-    assert len(made) == 1
+    assert made == [0, 2]
     service.changed()
     service.diagnosis(Question(), "chat.e2e")
-    assert len(made) == 2
+    assert made == [0, 2, 0]
 
 
 def test_an_unknown_objective_is_not_found_alone_or_in_the_whole(service: Service) -> None:
