@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from ingest.formats import otlp_wire as wire
 from ingest.formats.attributes import RESOURCE_PICKS
 from ingest.formats.byte_slices import slices
 from ingest.formats.otlp_alike import Alike
-from ingest.formats.otlp_library import KNOWN_BYTES, NO_FIGURES, KnownAttributes, class_of, request_class, text_of
+from ingest.formats.otlp_library import KNOWN_BYTES, KnownAttributes, class_of, request_class, text_of, texts_of
 from ingest.formats.otlp_wire import Data, Ints
 from ingest.formats.span_events import EVENT_TYPES, Attributes, event_figures
 
@@ -164,7 +165,8 @@ class Columns:
     def _group(self, resource: tuple[bytes, ...], scope: bytes) -> int:
         key = (scope, *resource)
         if key not in self._groups:
-            told: dict[str | None, str] = dict(map(self._known.__getitem__, resource))
+            # of a name told twice the first stands
+            told: dict[str | None, str] = dict(map(self._known.__getitem__, reversed(resource)))
             picks = [next((told[n] for n in names if told.get(n)), None) for names in RESOURCE_PICKS.values()]
             number = self._groups[key] = len(self._groups)
             extra = [told.get(name, "") for name in self._promoted]
@@ -311,12 +313,9 @@ class Columns:
                 columns[name][row] = figure
         return columns
 
-    def _event(self, event: Any) -> tuple[str, int, Attributes]:
-        def attributes() -> dict[str, str]:
-            told = map(self._known.__getitem__, event.attributes)
-            return {name: text for name, text in told if name is not None}
-
-        return text_of(event.name), event.time_unix_nano, attributes
+    @staticmethod
+    def _event(event: Any) -> tuple[str, int, Attributes]:
+        return text_of(event.name), event.time_unix_nano, partial(texts_of, event.attributes)
 
 
 class _Numbered(dict[bytes, tuple[int, str]]):
@@ -423,12 +422,7 @@ def _figures(numbers: Any) -> pl.Series:
     size = np.abs(numbers)
     texts = pl.Series(numbers).cast(pl.String)
     odd = np.flatnonzero(~((size >= _PLAIN_FROM) & (size < _PLAIN_BELOW) | (size == 0)))
-    return texts.scatter(pl.Series(odd), [_figure(number) for number in numbers[odd].tolist()]) if len(odd) else texts
-
-
-def _figure(number: float) -> str:
-    text = repr(number)
-    return NO_FIGURES.get(text, text)
+    return texts.scatter(pl.Series(odd), list(map(repr, numbers[odd].tolist()))) if len(odd) else texts
 
 
 def _lists(vals: pl.Series, counts: Ints) -> pl.Series:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import base64
 import json
+import re
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -25,7 +27,9 @@ KNOWN_BYTES = 256  # of an attribute that is kept; a longer one is some text tha
 
 NO_FIGURES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}  # as Python and as OTLP JSON write them
 NO_VALUE = (None, "")  # of an attribute without a value, which is left out
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_ESCAPES = re.compile(r"\\\\|\\u[0-9a-f]{4}")  # of JSON: a backslash, a control character
+_DIGITS = re.compile(r"(-?)(\d)(?:\.(\d+))?e([+-]\d+)")  # of a real number as Python writes it with an exponent
+_PLAIN_EXPONENTS = range(-6, 21)  # of the numbers that JSON writes without one
 _NAMES = {
     "string_value": "stringValue",
     "bool_value": "boolValue",
@@ -55,38 +59,65 @@ def _by_library(data: bytes) -> tuple[str | None, str]:
     kind = pair.value.WhichOneof("value")
     if kind not in _NAMES:
         return NO_VALUE
-    told = _content(pair.value, kind)
-    if kind == "bool_value":
-        text = "true" if told else "false"
-    elif kind == "int_value":
-        text = repr(told)
-    elif kind == "double_value":
-        text = told if isinstance(told, str) else repr(told)
-    else:
-        text = told if isinstance(told, str) else _ENCODER.encode(told)
-    return text_of(pair.key), text
-
-
-def _content(value: Any, kind: str) -> Any:
-    if kind == "array_value":
-        return {"values": [_named(item) for item in value.array_value.values]}
-    if kind == "kvlist_value":
-        pairs = value.kvlist_value.values
-        return {"values": [{"key": text_of(pair.key), "value": _named(pair.value)} for pair in pairs]}
-    if kind == "bytes_value":
-        return base64.b64encode(value.bytes_value).decode()
+    if kind == "string_value":
+        return text_of(pair.key), text_of(pair.value.string_value)
     if kind == "double_value":
-        return NO_FIGURES.get(repr(value.double_value), value.double_value)
-    return text_of(value.string_value) if kind == "string_value" else getattr(value, kind)
+        return text_of(pair.key), repr(pair.value.double_value)
+    return text_of(pair.key), _json(pair.value, kind).strip('"')
 
 
-def _named(value: Any) -> dict[str, Any]:
-    """A value under the name of its kind; 64-bit integers are text there."""
+def _json(value: Any, kind: str) -> str:
+    """JSON of a value, as the store writes that of OTLP JSON; 64-bit integers are text there."""
+    if kind == "array_value":
+        return f'{{"values":[{",".join(_named(item) for item in value.array_value.values)}]}}'
+    if kind == "kvlist_value":
+        pairs = (f'{{"key":{_quoted(pair.key)},"value":{_named(pair.value)}}}' for pair in value.kvlist_value.values)
+        return f'{{"values":[{",".join(pairs)}]}}'
+    if kind == "string_value":
+        return _quoted(value.string_value)
+    if kind == "bytes_value":
+        return f'"{base64.b64encode(value.bytes_value).decode()}"'
+    if kind == "int_value":
+        return f'"{value.int_value}"'
+    if kind == "bool_value":
+        return "true" if value.bool_value else "false"
+    return _real(value.double_value)
+
+
+def _named(value: Any) -> str:
+    """A value under the name of its kind."""
     kind = value.WhichOneof("value")
-    if kind not in _NAMES:
-        return {}
-    told = _content(value, kind)
-    return {_NAMES[kind]: str(told) if kind == "int_value" else told}
+    return f'{{"{_NAMES[kind]}":{_json(value, kind)}}}' if kind in _NAMES else "{}"
+
+
+def _quoted(data: bytes) -> str:
+    told = json.dumps(text_of(data), ensure_ascii=False)
+    return _ESCAPES.sub(lambda found: found[0] if found[0] == r"\\" else rf"\u{found[0][2:].upper()}", told)
+
+
+def _real(number: float) -> str:
+    told = repr(number)
+    if told in NO_FIGURES:
+        return f'"{NO_FIGURES[told]}"'
+    found = _DIGITS.fullmatch(told)
+    if found is None:
+        return told
+    sign, first, more, exponent = found[1], found[2], found[3] or "", int(found[4])
+    if exponent not in _PLAIN_EXPONENTS:
+        return f"{sign}{first}{'.' if more else ''}{more}e{exponent}"
+    if exponent < 0:
+        return f"{sign}0.{'0' * (-exponent - 1)}{first}{more}"
+    return f"{sign}{first}{more[:exponent].ljust(exponent, '0')}.{more[exponent:] or '0'}"
+
+
+def texts_of(attributes: Iterable[bytes]) -> dict[str, str]:
+    """The attributes that are text, by name; of a name told twice the first stands."""
+    found: dict[str, str] = {}
+    for data in attributes:
+        pair = class_of("KeyValue").FromString(data)
+        if pair.value.WhichOneof("value") == "string_value":
+            found.setdefault(text_of(pair.key), text_of(pair.value.string_value))
+    return found
 
 
 def text_of(data: bytes) -> str:

@@ -57,11 +57,12 @@ def _speller(spelling: Spelling) -> dict[str, str]:
         *("start_time_unix_nano", "end_time_unix_nano", "dropped_events_count", "time_unix_nano", *_KINDS),
     )
 
-    def camel(name: str) -> str:
-        head, *tail = name.split("_")
-        return head + "".join(part.capitalize() for part in tail)
+    return {name: name if spelling == "snake" else _camel(name) for name in names}
 
-    return {name: name if spelling == "snake" else camel(name) for name in names}
+
+def _camel(name: str) -> str:
+    head, *tail = name.split("_")
+    return head + "".join(part.capitalize() for part in tail)
 
 
 def _line_shape(key: dict[str, str]) -> str:
@@ -78,16 +79,44 @@ def _line_shape(key: dict[str, str]) -> str:
 
 
 def _value_shape(key: dict[str, str]) -> str:
-    """JSON structure of a value: each kind that it may be, as text."""
-    return "{" + ",".join(f'"{key[kind]}":"VARCHAR"' for kind in _KINDS) + "}"
+    """JSON structure of a value: each kind that it may be, as text but for doubles, which writers spell in many ways."""
+    kinds = (f'"{key[kind]}":"{"DOUBLE" if kind == "double_value" else "VARCHAR"}"' for kind in _KINDS)
+    return "{" + ",".join(kinds) + "}"
 
 
 def _text_of(value: str, key: dict[str, str]) -> str:
-    """SQL of the text of a value, whatever kind it is; lists and maps without entries say so, as protobuf does."""
+    """SQL of the text of a value, whatever kind it is; null of a list or map that may be spelled otherwise than the
+    store writes that of protobuf."""
     texts = {kind: f"{value}.{key[kind]}" for kind in _KINDS}
-    for kind in ("array_value", "kvlist_value"):
-        texts[kind] = f"CASE {texts[kind]} WHEN '{{}}' THEN '{{\"values\":[]}}' ELSE {texts[kind]} END"
+    texts["double_value"] += "::VARCHAR"
+    texts |= {
+        kind: f"CASE WHEN NOT regexp_matches({texts[kind]}, '{_VARIED}') THEN {texts[kind]} END" for kind in _LISTS
+    }
     return f"coalesce({', '.join(texts.values())})"
+
+
+def _uniform(value: str, key: dict[str, str]) -> str:
+    """SQL of the text of a value in whatever spelling: of lists and maps 64-bit integers are text and doubles doubles,
+    an empty one has its values, a key without value an empty one, and every field name is in camel case."""
+    texts = {kind: f"{value}.{key[kind]}" for kind in _KINDS}
+    texts["double_value"] += "::VARCHAR"
+    text = f"coalesce({', '.join(texts[kind] for kind in _LISTS)})"
+    for kind in _KINDS:
+        text = f"""replace({text}, '"{kind}":', '"{_camel(kind)}":')"""
+    for pattern, told in _UNIFORM:
+        text = f"regexp_replace({text}, '{pattern}', '{told}', 'g')"
+    return f"coalesce({', '.join(texts[kind] for kind in _KINDS if kind not in _LISTS)}, {text})"
+
+
+_LISTS = ("array_value", "kvlist_value")
+_VARIED = r'"(int|double)Value":-?[0-9]|_value":|\{\}|"key"'
+_UNIFORM = (
+    (r"^\{\}$", '{"values":[]}'),
+    ('"intValue":(-?[0-9]+)', r'"intValue":"\1"'),
+    ('"doubleValue":(-?[0-9]+)([,}])', r'"doubleValue":\1.0\2'),
+    (r'"(array|kvlist)Value":\{\}', r'"\1Value":{"values":[]}'),
+    (r'\{"key":("(?:[^"\\]|\\.)*")\}', r'{"key":\1,"value":{}}'),
+)
 
 
 def _span_shape(key: dict[str, str]) -> str:
@@ -101,7 +130,7 @@ def _span_shape(key: dict[str, str]) -> str:
     )
     return (
         f'{{{texts},"name":"VARCHAR","kind":"VARCHAR",{times},"status":{{"code":"VARCHAR"}},'
-        f'"{key["dropped_events_count"]}":"INTEGER","attributes":[{{"key":"VARCHAR","value":{value}}}],'
+        f'"{key["dropped_events_count"]}":"BIGINT","attributes":[{{"key":"VARCHAR","value":{value}}}],'
         f'"events":[{event}]}}'
     )
 
@@ -165,15 +194,17 @@ def lines_relation(lines: str, spelling: Spelling, *, promoted: bool = False) ->
     key = _speller(spelling)
     resource = ", ".join(RESOURCE)
     mine, other = key["resource_spans"], "resource_spans" if spelling == "camel" else "resourceSpans"
-    legacy, values = key["instrumentation_library_spans"], _text_of("y.value", key)
+    legacy, values = key["instrumentation_library_spans"], _uniform("y.value", key)
     state = f"""CASE WHEN json IS NULL THEN 'bad' WHEN j.{mine} IS NOT NULL THEN NULL WHEN j.{other} IS NOT NULL THEN 'snake'
         WHEN j.{key["resource_metrics"]} IS NOT NULL THEN 'metrics' WHEN j.{key["resource_logs"]} IS NOT NULL THEN 'logs'
         WHEN trim(json::VARCHAR, '{{}} ') = '' THEN 'empty' ELSE 'other' END"""
     wanted = "" if spelling == "camel" else f" WHERE j.{mine} IS NOT NULL"
     bits = SNAKE if spelling == "snake" else 0
     # attributes without a value are not told, as in protobuf
-    names = "CASE WHEN list_position(vals, NULL) IS NULL THEN names ELSE list_where(names, list_transform(vals, lambda v: v IS NOT NULL)) END"
-    vals = "CASE WHEN list_position(vals, NULL) IS NULL THEN vals ELSE list_filter(vals, lambda v: v IS NOT NULL) END"
+    names = (
+        "CASE WHEN told IS NULL THEN names ELSE list_where(names, list_transform(told, lambda v: v IS NOT NULL)) END"
+    )
+    vals = "CASE WHEN told IS NULL THEN vals ELSE list_filter(told, lambda v: v IS NOT NULL) END"
     extra = "NULL AS extra"
     if promoted:
         extra = "list_transform($promoted, lambda n: resource_values[list_position(resource_names, n)]) AS extra"
@@ -182,6 +213,9 @@ def lines_relation(lines: str, spelling: Spelling, *, promoted: bool = False) ->
 SELECT line, coalesce(line_state, CASE WHEN s IS NULL THEN 'nothing' END) AS line_state, text, encoding, scope, trace_id,
     span_id, parent_id, kept, name, kind, started, ended, status, dropped, {_event_fields()}, {names} AS names,
     {vals} AS vals, {resource}
+FROM (SELECT *, CASE WHEN list_position(vals, NULL) IS NOT NULL THEN list_transform(
+        json_transform(s, '{{"attributes":[{{"value":{_value_shape(key)}}}]}}').attributes,
+            lambda a: {_uniform("a.value", key)}) END AS told
 FROM (SELECT line, line_state, encoding, scope, {resource}, extra, s, {_span_fields(key)}
 FROM (SELECT line, line_state, encoding, scope, {resource}, extra, s, json_transform(s, '{_span_shape(key)}') AS t
 FROM (SELECT line, line_state, encoding, scope, {resource}, extra, unnest({_some("spans")}) AS s
@@ -195,7 +229,7 @@ FROM (SELECT line, line_state, list_transform(x.resource.attributes, lambda y: y
                 scope := u.{key["instrumentation_library"]}, spans := u.spans))) END AS scopes
 FROM (SELECT line, line_state, unnest({_some("resources")}) AS x
 FROM (SELECT line, {state} AS line_state, j.{mine} AS resources
-FROM (SELECT line, json, json_transform(json, '{_line_shape(key)}') AS j FROM ({lines})){wanted}))))))))"""
+FROM (SELECT line, json, json_transform(json, '{_line_shape(key)}') AS j FROM ({lines})){wanted})))))))))"""
 
 
 def _some(items: str) -> str:
@@ -227,5 +261,6 @@ MACROS: tuple[str, ...] = (
         CASE WHEN len(times) > 1 THEN
             list_max(list_transform(range(2, len(times) + 1), lambda i: times[i] - times[i - 1])) END""",
     """CREATE OR REPLACE TEMP MACRO event_said(events, wanted, attribute) AS
-        list_filter(list_filter(events, lambda e: e.name = wanted)[1].attributes, lambda a: a.key = attribute)[1].said""",
+        list_filter(list_filter(events, lambda e: e.name = wanted)[1].attributes,
+            lambda a: a.key = attribute AND a.said IS NOT NULL)[1].said""",
 )

@@ -122,6 +122,8 @@ def attributes(pairs: Any) -> dict[str, str]:
 def text(value: Any) -> str:
     """A value as text, told as OTLP JSON tells it."""
     kind = value.WhichOneof("value")
+    if kind == "double_value":
+        return repr(value.double_value)
     told = _told(value, kind)
     if isinstance(told, str):
         return told
