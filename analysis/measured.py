@@ -143,7 +143,7 @@ def measured(
         ledger,
         span_of(rows, selection.start_ns, selection.end_ns),
         selection,
-        _dropped(rolled_days(store, selection)),
+        _dropped(rolled_days(store, selection), is_filtered=bool(selection.where)),
         _elsewhere(store) if rows.is_empty() else None,
         objectives=objectives,
     )
@@ -180,7 +180,7 @@ def judged_side(
         fleet_hours(stored, selection, fleet, rows),
         span_of(rows, selection.start_ns, selection.end_ns),
         selection,
-        _dropped(rolled_days(store, selection)),
+        _dropped(rolled_days(store, selection), is_filtered=bool(selection.where)),
         lambda one_in: measure_part(store.requests(selection, READ, coded=REPEATED, one_in=one_in)),
         _elsewhere(store) if rows.is_empty() else None,
     )
@@ -200,11 +200,15 @@ def _elsewhere(store: Store) -> str | None:
     return "The requests that were loaded have no wall clock." if lists.counts(store)["requests"] else None
 
 
-def _dropped(days: Sequence[Day]) -> str | None:
+ALL_OF_THEM = "That is the number of all requests of those days, and not of those that match the filters. "
+
+
+def _dropped(days: Sequence[Day], *, is_filtered: bool) -> str | None:
     if not days:
         return None
     return (
         f"Rows of {to_iso(days[0].start_ns)} to {to_iso(days[-1].end_ns)} were dropped by retention: "
-        f"{sum(day.requests for day in days):,} requests are told by their roll-ups alone. Findings and all figures that "
+        f"{sum(day.requests for day in days):,} requests are told by their roll-ups alone. "
+        f"{ALL_OF_THEM if is_filtered else ''}Findings and all figures that "
         "are not named as rolled up lack them."
     )

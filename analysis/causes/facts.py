@@ -2,6 +2,10 @@
 
 Input: the explained objective, one explanation, the investigation. Output: a flat mapping; a fact whose columns are
 missing is None, so that a rule on it is untested and not false.
+Shares, means, sums and percentiles are of all traffic: where sampling rates differ, each row counts by its votes. Of rows
+as they were read are: `n_bad` and the least numbers of rows, for they say how much was seen; `fano`, for votes would be
+taken for bursts; how two figures move together (correlations, slopes, steps), and what needs neighbors among the rows
+(`session_spread_growth`, `gap_hit_loss`, `behind_long_share`, `timeout_spike`).
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ import polars as pl
 
 from analysis.aggregates.statistics import quantile
 from analysis.causes.explain import Explained, Explanation, Investigation
-from analysis.causes.figures import known, mean, number, weighted_mean
+from analysis.causes.figures import known, mean, number, percentile, share_of, total, weighted_mean
 from analysis.causes.floors import floor_ratios
 from analysis.causes.promoted_facts import batch_step, promoted_facts
 from analysis.causes.scene import Scene
@@ -109,22 +113,22 @@ def _tokens(scene: Scene) -> dict[str, Fact]:
     }
     inside, normal = scene.inside.filter("ok"), scene.normal.filter("ok")
     if rows.has("cached_input_tokens"):
-        total = number(inside["input_tokens"].sum())
-        facts["cached_ratio"] = number(inside["cached_input_tokens"].sum()) / total if total else None
+        given = total(inside, "input_tokens")
+        facts["cached_ratio"] = total(inside, "cached_input_tokens") / given if given else None
     if rows.has("kv_cache_usage"):
-        facts["kv_p90"] = quantile(scene.inside["kv_cache_usage"], 0.9)
+        facts["kv_p90"] = percentile(scene.inside, "kv_cache_usage", 0.9)
     if rows.has("preemptions"):
-        now, before = (known((frame["preemptions"] > 0).mean()) for frame in (scene.inside, scene.normal))
+        now, before = (share_of(frame, frame["preemptions"] > 0) for frame in (scene.inside, scene.normal))
         facts["preempted_share"] = now
         facts["preempted_growth"] = (now or 0.0) / max(before or 0.0, 1e-3)
     if rows.has("batch_size") and normal.height:
         facts["batch_growth"] = mean(inside, "batch_size") / max(weighted_mean(normal, "batch_size"), 1e-9)
     if rows.has("streaming") and inside.height:
-        tokens = pl.col("input_tokens").fill_null(0) + pl.col("output_tokens").fill_null(0)
+        tokens = (pl.col("input_tokens").fill_null(0) + pl.col("output_tokens").fill_null(0)) * pl.col("votes")
         sums = inside.select(all=tokens.sum(), offline=tokens.filter(pl.col("streaming") == "false").sum())
         facts["offline_token_share"] = number(sums["offline"][0]) / max(number(sums["all"][0]), 1.0)
     if rows.has("itl_max_ns") and normal.height:
-        now, before = (quantile(frame["t_itl_max"], 0.95) for frame in (inside, normal))
+        now, before = (percentile(frame, "t_itl_max", 0.95) for frame in (inside, normal))
         facts["itl_growth"] = (now or 0.0) / max(before or 0.0, 1e-9)
     return facts
 
@@ -147,18 +151,18 @@ def _outcome(scene: Scene) -> dict[str, Fact]:
     failed = inside.filter("failed")
     if failed.height:
         timeouts = failed.filter(pl.col("status_class") == "timeout")
-        facts["timeout_share"] = timeouts.height / failed.height
+        facts["timeout_share"] = share_of(failed, failed["status_class"] == "timeout")
         facts["timeout_spike"] = _spike(timeouts)
     cancelled = inside.filter("cancelled")
     if cancelled.height >= MIN_N and scene.rows.has("output_tokens"):
-        facts["cancelled_with_output"] = known((cancelled["output_tokens"] > 0).mean())
+        facts["cancelled_with_output"] = share_of(cancelled, cancelled["output_tokens"] > 0)
     if scene.rows.has("finish_reason"):
-        now, before = (known((frame["finish_reason"] == "length").mean()) for frame in (inside, normal))
+        now, before = (share_of(frame, frame["finish_reason"] == "length") for frame in (inside, normal))
         facts["length_finish_share"] = now
         facts["length_finish_growth"] = (now or 0.0) / max(before or 0.0, 1e-3)
     if scene.rows.has("cost_pico"):
         lost = inside.filter(pl.col("failed") | pl.col("cancelled"))
-        facts["failed_cost_share"] = number(lost["cost_pico"].sum()) / max(number(inside["cost_pico"].sum()), 1.0)
+        facts["failed_cost_share"] = total(lost, "cost_pico") / max(total(inside, "cost_pico"), 1.0)
     return facts
 
 
@@ -184,10 +188,21 @@ def _replicas(scene: Scene) -> dict[str, Fact]:
 
 def _queue_gini(frame: pl.DataFrame) -> float | None:
     """Gini of the mean wait over the replicas of the pool that waited most; pools differ for reasons of their own."""
-    means = frame.drop_nulls("replica").group_by("pool", "replica").agg(wait=pl.col("t_queue").mean(), n=pl.len())
+    means = (
+        frame.drop_nulls("replica")
+        .group_by("pool", "replica")
+        .agg(
+            wait=(pl.col("t_queue") * pl.col("votes")).sum()
+            / pl.col("votes").filter(pl.col("t_queue").is_not_null()).sum(),
+            n=pl.len(),
+            votes=pl.col("votes").sum(),
+        )
+    )
     means = means.filter(pl.col("n") >= MIN_N)
     totals = (
-        means.group_by("pool").agg(total=(pl.col("wait") * pl.col("n")).sum()).sort("total", "pool", descending=True)
+        means.group_by("pool")
+        .agg(total=(pl.col("wait") * pl.col("votes")).sum())
+        .sort("total", "pool", descending=True)
     )
     if totals.height == 0:
         return None
@@ -221,7 +236,7 @@ def _gap_loss(frame: pl.DataFrame) -> float | None:
     """Hit ratio after gaps below one minute, less that after gaps above ten, in the same session."""
     rows = (
         frame.filter(pl.col("ok") & pl.col("session").is_not_null())
-        .select("at", "session", "cached_input_tokens", "input_tokens", code=pl.col("session").hash())
+        .select("at", "session", "cached_input_tokens", "input_tokens", "votes", code=pl.col("session").hash())
         .sort("code", maintain_order=True)  # rows come in the order of time, and numbers sort faster than text
         .with_columns(gap=pl.when(pl.col("session") == pl.col("session").shift()).then(pl.col("at").diff()))
         .drop_nulls("gap")
@@ -229,9 +244,7 @@ def _gap_loss(frame: pl.DataFrame) -> float | None:
     near, far = rows.filter(pl.col("gap") < 60), rows.filter(pl.col("gap") > 600)
     if near.height < MIN_N or far.height < MIN_N:
         return None
-    ratios = [
-        number(part["cached_input_tokens"].sum()) / max(number(part["input_tokens"].sum()), 1.0) for part in (near, far)
-    ]
+    ratios = [total(part, "cached_input_tokens") / max(total(part, "input_tokens"), 1.0) for part in (near, far)]
     return ratios[0] - ratios[1]
 
 
@@ -252,17 +265,17 @@ def _of_bad(bad: pl.DataFrame, scene: Scene) -> dict[str, Fact]:
         return facts
     rows = scene.rows
     if rows.has("batch_size"):
-        facts["batch_p50"] = quantile(bad["batch_size"], 0.5)
+        facts["batch_p50"] = percentile(bad, "batch_size", 0.5)
     if rows.has("input_tokens"):
-        facts["long_input_share"] = known((bad["uncached"] >= LONG_INPUT).mean())
+        facts["long_input_share"] = share_of(bad, bad["uncached"] >= LONG_INPUT)
     if rows.has("output_tokens"):
-        facts["long_output_share"] = known((bad["output_tokens"] >= LONG_OUTPUT).mean())
+        facts["long_output_share"] = share_of(bad, bad["output_tokens"] >= LONG_OUTPUT)
     if rows.has("streaming"):
-        facts["unstreamed_share"] = known((bad["streaming"] == "false").mean())
+        facts["unstreamed_share"] = share_of(bad, bad["streaming"] == "false")
     if rows.has("unattributed_ns"):
         facts["ingress_part"] = mean(bad, "t_unattributed") / max(mean(bad, "value"), 1e-9)
     if rows.has("reasoning_tokens"):
-        facts["reasoning_share"] = number(bad["reasoning_tokens"].sum()) / max(number(bad["output_tokens"].sum()), 1.0)
+        facts["reasoning_share"] = total(bad, "reasoning_tokens") / max(total(bad, "output_tokens"), 1.0)
     if rows.has("replica", "queue_ns", "prefill_ns", "input_tokens"):
         facts["behind_long_share"] = _behind_long(bad, scene)
     return facts

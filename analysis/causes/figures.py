@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from analysis.aggregates.statistics import quantile
+from analysis.aggregates.weighted import mixed, percentiles_of
+
 STEADY_DIGITS = 12  # sums over threads differ in the last of sixteen digits; the same input must give the same bytes
 
 
@@ -25,8 +28,39 @@ def known(value: object) -> float | None:
     return float(value) if isinstance(value, (int, float)) else None
 
 
+def votes_in(frame: pl.DataFrame) -> pl.Series | None:
+    """Votes of the rows, where they stand for different numbers of requests; None where all count alike."""
+    return frame["votes"] if "votes" in frame.columns and mixed(frame) else None
+
+
 def mean(frame: pl.DataFrame, column: str) -> float:
-    return number(frame[column].mean())
+    """Mean of the known values, each by its votes; 0 without any."""
+    votes = votes_in(frame)
+    if votes is None:
+        return number(frame[column].mean())
+    whole = number(votes.filter(frame[column].is_not_null()).sum())
+    return number((frame[column] * votes).sum()) / whole if whole else 0.0
+
+
+def total(frame: pl.DataFrame, column: str) -> float:
+    """Sum of a column by votes, of any part of the rows; in the ratio of two such sums the unit of a vote cancels out."""
+    return number((frame[column].cast(pl.Float64) * frame["votes"]).sum())
+
+
+def share_of(frame: pl.DataFrame, claim: pl.Series) -> float | None:
+    """Share of the requests of which a claim is true among those of which it is known, each by its votes."""
+    votes = votes_in(frame)
+    if votes is None:
+        return known(claim.mean())
+    whole = number(votes.filter(claim.is_not_null()).sum())
+    return number(votes.filter(claim.fill_null(value=False)).sum()) / whole if whole else None
+
+
+def percentile(frame: pl.DataFrame, column: str, p: float) -> float | None:
+    """The p-quantile of the known values, by votes."""
+    if votes_in(frame) is None:
+        return quantile(frame[column], p)
+    return known(frame.select(percentiles_of(frame)(column, p)).item())
 
 
 def voted_share(frame: pl.DataFrame, column: str) -> float | None:
@@ -36,6 +70,8 @@ def voted_share(frame: pl.DataFrame, column: str) -> float | None:
 
 
 def weighted_mean(frame: pl.DataFrame, column: str) -> float:
-    """Mean of a column by the weight `w`; 0 without weight."""
-    total = number(frame["w"].sum())
-    return number((frame[column] * frame["w"]).sum()) / total if total else 0.0
+    """Mean of a column by the weight `w`, and by votes; 0 without weight."""
+    votes = votes_in(frame)
+    weight = frame["w"] if votes is None else frame["w"] * votes
+    whole = number(weight.sum())
+    return number((frame[column] * weight).sum()) / whole if whole else 0.0

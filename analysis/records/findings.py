@@ -140,7 +140,7 @@ class Finding:
     confidence: str  # high, medium, low
     exemplars: list[str]
     incident: str | None  # id shared by findings of one incident
-    n_bad: int | None
+    n_bad: int | None  # rows as read, whatever their sampling rate: how much was seen
     windows: list[tuple[str, str]] = field(default_factory=list)  # all times of this cause; `window` is the strongest
     shift: Shift | None = None  # None in results of earlier versions
     series: SegmentSeries | None = None  # None: the figure has no course of time

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.aggregates.attainment import judge
 from analysis.causes.diagnose import with_flags
+from analysis.causes.figures import mean, percentile, share_of, total, weighted_mean
 from analysis.causes.goal import Goal, goal_of, population
 from analysis.causes.rows import Rows, prepare
 from analysis.causes.series import series_of
@@ -150,3 +152,29 @@ def test_a_point_of_a_series_is_that_of_all_traffic() -> None:
         assert found.step_s == 60.0
         assert found.lines[0].values[:5] == pytest.approx([value] * 5)
         assert found.lines[0].n[:5] == [12] * 5
+
+
+cells = st.tuples(
+    st.sampled_from([1, 2, 20]), st.one_of(st.none(), st.integers(0, 50)), st.booleans(), st.integers(1, 9)
+)
+
+
+def as_frame(table: list[tuple[int, int | None, bool, int]], *, written_out: bool) -> pl.DataFrame:
+    rows = [(1, *row[1:]) for row in table for _ in range(row[0])] if written_out else table
+    schema = {"votes": pl.Int64(), "x": pl.Float64(), "flag": pl.Boolean(), "w": pl.Float64()}
+    return pl.DataFrame([(a, b, c, float(d)) for a, b, c, d in rows], schema=schema, orient="row")
+
+
+@tried()
+@given(st.lists(cells, max_size=30), st.sampled_from([0.05, 0.5, 0.9, 0.95]))
+def test_scalars_of_facts_are_those_of_the_rows_written_out(
+    table: list[tuple[int, int | None, bool, int]], p: float
+) -> None:
+    sampled, whole = (as_frame(table, written_out=written_out) for written_out in (False, True))
+    assert mean(sampled, "x") == pytest.approx(mean(whole, "x"))
+    assert weighted_mean(sampled.drop_nulls(), "x") == pytest.approx(weighted_mean(whole.drop_nulls(), "x"))
+    assert share_of(sampled, sampled["x"] > 20) == pytest.approx(share_of(whole, whole["x"] > 20))
+    assert percentile(sampled, "x", p) == percentile(whole, "x", p)
+    for frame_of in (sampled, whole):
+        assert total(frame_of, "x") == sum(votes * (x or 0) for votes, x, _, _ in table)
+        assert total(frame_of.filter("flag"), "x") == sum(votes * (x or 0) for votes, x, flag, _ in table if flag)

@@ -228,3 +228,13 @@ def test_days_that_kept_no_sums_leave_figures_that_add_up_unknown_and_verdicts_o
         "A dropped day was rolled up before sums were kept, and this objective adds up figures of requests.",
     )
     assert replace(found["errors"], rolled=0) == before["errors"]
+
+
+def test_a_note_under_filters_says_that_its_number_is_of_all_dropped_requests() -> None:
+    with Store.open() as store:
+        filled(store, some_rows(60))
+        drop(store, BEFORE)
+        whole, filtered = told(store), told(store, replace(ALL, where=(("model", "large"),)))
+    says = "That is the number of all requests of those days, and not of those that match the filters."
+    assert not any(says in note for note in whole.notes)
+    assert any(f"requests are told by their roll-ups alone. {says} Findings" in note for note in filtered.notes)
