@@ -405,6 +405,7 @@ def _texts(data: Data, told: dict[int, tuple[Ints, Ints, Ints]], odd: Ints, othe
     """
     nothing = (_NOTHING, _NOTHING, _NOTHING)
     strings, whole, real, flags = (told.get(k, nothing) for k in (wire.STRING, wire.INT, wire.DOUBLE, wire.BOOL))
+    strings = _in_order(*strings)
     parts = [
         _decoded(slices(data.bytes, *strings[1:])),
         pl.Series(whole[2]).cast(pl.String),
@@ -416,6 +417,15 @@ def _texts(data: Data, told: dict[int, tuple[Ints, Ints, Ints]], odd: Ints, othe
     order = np.empty(len(at), np.int64)
     order[at] = np.arange(len(at))
     return pl.concat([part.alias("vals") for part in parts], rechunk=True).gather(pl.Series(order))
+
+
+def _in_order(at: Ints, starts: Ints, sizes: Ints) -> tuple[Ints, Ints, Ints]:
+    """The same in the order in which they lie in memory, which is several times faster to read."""
+    n = int(at.max(initial=-1)) + 1
+    start, size = np.full(n, -1), np.zeros(n, np.int64)
+    start[at], size[at] = starts, sizes
+    at = np.flatnonzero(start >= 0)
+    return at, start[at], size[at]
 
 
 def _figures(numbers: Any) -> pl.Series:
