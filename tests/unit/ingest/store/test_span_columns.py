@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+from ingest.formats.otlp_columns import Columns
 from ingest.formats.stages import KIND_COLUMNS
 from ingest.mapping import Mapping
 from ingest.schema import SPANS
-from ingest.store.span_columns import MARKS, PICK_KINDS, Learned, kind_frame, shape_frame
+from ingest.store import span_batch, spans
+from ingest.store.span_columns import MARKS, PICK_KINDS, Learned, columns_relation, kind_frame, shape_frame
 from ingest.store.span_judgement import USED
+from tests.support.otlp import request, span, store_for, write_lines
+from tests.support.otlp_rows import as_protobuf
 
 
 def learned(*names: str, own: Mapping | None = None, keep: bool = True) -> Learned:
@@ -68,3 +75,25 @@ def test_every_column_that_a_judgement_uses_exists() -> None:
     columns = {column.name for column in SPANS}
     assert set(USED) <= columns
     assert set(PICK_KINDS) <= columns
+
+
+def test_known_shapes_and_kinds_are_the_side_that_is_hashed(tmp_path: Path) -> None:
+    """Of the spans of a file or a frame the planner does not know the number; the known few must be looked up in."""
+    path = write_lines(
+        tmp_path / "t.jsonl", [request([span(f"chat {i}", attributes={"model": "m"})]) for i in range(3)]
+    )
+    columns = Columns()
+    columns.add(as_protobuf(request([span("chat")])), 0)
+    with store_for(tmp_path) as store, store.writing() as cursor:
+        spans.prepare(cursor)
+        known = Learned()
+        lines = spans.lines_of(str(path), "none", "camel", Mapping())
+        spans.learn(cursor, lines.sql, lines.parameters, known)
+        known.kinds |= dict.fromkeys(range(500), ("call", None))
+        spans._replace(cursor, "span_kinds", kind_frame(known))
+        with span_batch.piece_relation(cursor, columns.piece(), Mapping()) as piece:
+            for told in (lines, piece):
+                sql = columns_relation(told.sql, known, sampling_rate=None, limits=spans.limits(cursor))
+                given = {**told.parameters, "upload_id": "u", "source": "s"}
+                ((_, plan),) = cursor.execute(f"EXPLAIN (FORMAT json) {sql}", given).fetchall()
+                assert sorted(re.findall(r'"Join Type": *"(\w+)"', plan)) == ["LEFT", "SINGLE"]
