@@ -129,7 +129,7 @@ def analyze(
         stages=stage_shares(frame),
         strata=strata(frame, objectives, last_instant(frame)),
         objectives=[replace(one, history=past.get(one.id, [])) for one in judged],
-        goodput=goodput(frame, defining, span, side.hours),
+        goodput=goodput(frame, defining, span, side.hours, fleet),
         availability=availability(frame),
         throughput=throughput(frame, span),
         load=replace(

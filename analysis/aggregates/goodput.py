@@ -22,6 +22,7 @@ from analysis.aggregates.verdicts import BAD, EXCLUDED, GOOD, UNKNOWN, clause_fl
 from analysis.aggregates.weighted import effective
 from analysis.aggregates.windows import Span
 from analysis.dimensions import matches
+from analysis.fleet import Fleet
 from analysis.metrics.metric import Metric
 from analysis.money import divide, usd_text
 from analysis.objectives import Objective
@@ -35,7 +36,11 @@ STEPS_S = (60, 300, 600, 900, 1800, 3600, 4 * 3600, 12 * 3600, 86_400, 7 * 86_40
 
 
 def goodput(
-    frame: pl.DataFrame, defining: tuple[Objective, ...], span: Span, hours: pl.DataFrame | None = None
+    frame: pl.DataFrame,
+    defining: tuple[Objective, ...],
+    span: Span,
+    hours: pl.DataFrame | None = None,
+    fleet: Fleet | None = None,
 ) -> Goodput:
     """Goodput by the objectives that define good; by success alone where there is none.
 
@@ -44,6 +49,7 @@ def goodput(
         defining: aggregates/attainment.good_objectives.
         span: whose wall clock is the denominator.
         hours: replica hours of the selection, for goodput per hour of a replica.
+        fleet: devices of a replica of each model, for goodput per hour of a device.
     """
     frame = _told(frame, defining)
     verdict = pl.col("good_verdict")
@@ -76,6 +82,7 @@ def goodput(
         pl.col("cost_pico").count().alias("priced"),
     ).row(0)
     seconds = span.seconds
+    per_replica, per_device = _per_hour(own, hours, defining, fleet)
     return Goodput(
         objective=", ".join(item.id for item in defining) or None,
         requests_per_second=good_requests / seconds if seconds else None,
@@ -91,20 +98,24 @@ def goodput(
         waterfall=waterfall(own, defining),
         waterfalls=_one_each(frame, defining),
         series=series(own, span),
-        good_requests_per_replica_hour=_per_replica_hour(own, hours, defining),
+        good_requests_per_replica_hour=per_replica,
+        good_requests_per_device_hour=per_device,
         fluidity=fluidity(frame, defining),
         note=None if defining else "No objective judges single requests: good means that a request did not fail.",
     )
 
 
-def _per_replica_hour(own: pl.DataFrame, hours: pl.DataFrame | None, defining: tuple[Objective, ...]) -> float | None:
-    """Good requests of the models that have replica hours, per hour that those replicas were up, idle or not.
+def _per_hour(
+    own: pl.DataFrame, hours: pl.DataFrame | None, defining: tuple[Objective, ...], fleet: Fleet | None
+) -> tuple[float | None, float | None]:
+    """Good requests of the models that have replica hours, per hour that those replicas were up, idle or not, and per
+    hour of their devices; the latter is unknown unless the fleet tells the devices of all of them.
 
     What others answer needs no replica of ours, and replicas of models or regions that the objectives are not about
     answer nothing of theirs. A replica that serves further requests of its model counts whole.
     """
     if hours is None:
-        return None
+        return None, None
     alike = [tuple((name, values) for name, values in item.where if name in OF_A_REPLICA) for item in defining]
     mine = hours.filter(pl.any_horizontal(matches(where) for where in alike)) if alike else hours
     models = own.get_column("model").unique().drop_nulls().to_list()
@@ -113,7 +124,14 @@ def _per_replica_hour(own: pl.DataFrame, hours: pl.DataFrame | None, defining: t
     served = pl.lit(value=True) if of_models.null_count() else pl.col("model").is_in(of_models.unique().to_list())
     good = own.filter(pl.col("good_verdict") == GOOD, served).select(exact_sum(pl.col("weight"))).item()
     up = mine.select(exact_sum(pl.col("up_s"))).item() / 3600
-    return good / up if up else None
+    if not up:
+        return None, None
+    known = {name: found.devices_per_replica for name in models if fleet and (found := fleet.model(name))}
+    devices = pl.col("model").replace_strict(known, default=None, return_dtype=pl.Float64)
+    each = mine.filter(pl.col("up_s") > 0).select(up=pl.col("up_s"), devices=devices)
+    if each["devices"].null_count():
+        return good / up, None
+    return good / up, good / (each.select(exact_sum(pl.col("up") * pl.col("devices"))).item() / 3600)
 
 
 def _about(frame: pl.DataFrame, defining: tuple[Objective, ...]) -> pl.DataFrame:

@@ -130,6 +130,7 @@ class Goodput:
     series: list[TimePoint]  # of the same requests
     note: str | None
     good_requests_per_replica_hour: float | None = None  # of the models that have replica hours
+    good_requests_per_device_hour: float | None = None  # of the same, where the fleet file tells the devices of each
     unknown: int = 0  # valid requests of which it cannot be said; they are in `valid` and not in `ratio`
     waterfalls: list[Waterfall] = field(default_factory=list)  # one per joint objective, where there are several
     fluidity: Fluidity | None = None  # None where no source lists the times of tokens

@@ -46,6 +46,12 @@ def goodput_part(result: AnalysisResult, text: Text) -> Part:
             n=words.count(good.valid),
             of=words.count(offered),
         )
+    if good.good_requests_per_replica_hour is not None:
+        lead += " " + text.say(
+            "Good requests per hour of a replica: {n}.", n=words.number(good.good_requests_per_replica_hour)
+        )
+    if good.good_requests_per_device_hour is not None:
+        lead += " " + text.say("Per hour of a GPU: {n}.", n=words.number(good.good_requests_per_device_hour))
     if good.note:
         lead = f"{lead} {good.note}"
     if good.fluidity is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from analysis.aggregates.attainment import good_objectives, with_good
 from analysis.aggregates.goodput import goodput
 from analysis.aggregates.windows import Span
+from analysis.fleet import Device, Fleet, FleetModel
 from analysis.metrics.measure import measure
 from analysis.objectives import read_objectives
 from analysis.result import Goodput, TimePoint, Waterfall, WaterfallStep
@@ -127,6 +129,27 @@ def test_goodput_is_told_per_hour_of_a_replica() -> None:
     hours = replica_hours([{"replica": "a", "hour_ns": MONDAY_NS, "upload_id": "u", "up_s": 1800.0}])
     assert goodput(measured, good_objectives(READ), MINUTE, hours).good_requests_per_replica_hour == 12.0
     assert goodput(measured, good_objectives(READ), MINUTE).good_requests_per_replica_hour is None
+
+
+@pytest.mark.parametrize(("models", "rate"), [(("m", "n"), 2.0), (("m",), None)])
+def test_goodput_is_told_per_hour_of_a_device_where_the_fleet_knows_all(
+    models: tuple[str, ...], rate: float | None
+) -> None:
+    card = Device("card", 1e15, 8e10, 3e12, None)
+    one = FleetModel("m", 7e9, 7e9, 32, 8, 128, 1.4e10, 2.0, card, 1)
+    fleet = Fleet(
+        models=tuple(replace(one, model=name, devices_per_replica=1 if name == "m" else 4) for name in models)
+    )
+    hours = replica_hours(
+        [
+            {"replica": name, "model": name, "hour_ns": MONDAY_NS, "upload_id": "u", "up_s": 3600.0}
+            for name in ("m", "n", "idle")
+        ]
+    )
+    told = [request(i, ttft_ms=100, tpot_ms=10, model="m" if i < 4 else "n") for i in range(10)]
+    measured = with_good(measure(frame(told)), READ, None)
+    found = goodput(measured, good_objectives(READ), MINUTE, hours, fleet)
+    assert (found.good_requests_per_replica_hour, found.good_requests_per_device_hour) == (5.0, rate)
 
 
 def test_models_and_regions_without_good_requests_are_no_part_of_replica_hours() -> None:
