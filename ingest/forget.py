@@ -30,7 +30,7 @@ def forget(store: Store, upload_id: str) -> dict[str, int]:
             )
         n_traces = note_traces(cursor, upload_id)
         pass_on(store, cursor, upload_id)
-        span_marks.recount(cursor, upload_id)
+        span_marks.forget(cursor, upload_id)
         spans = forget_spans(cursor, upload_id)
         if n_traces:
             assemble(cursor)

@@ -20,6 +20,7 @@ from ingest.store import (
     assembly_who,
     shadows,
     span_judgement,
+    span_marks,
     span_width,
     temporary,
 )
@@ -48,6 +49,7 @@ def assemble_pending(cursor: duckdb.DuckDBPyConnection) -> Made:
     n_traces = _count(cursor, "SELECT count(*) FROM as_pending")
     if not n_traces:
         return Made()
+    span_marks.recount(cursor)
     for macro in (*assembly_tree.MACROS, *span_judgement.MACROS, *assembly_who.MACROS):
         cursor.execute(macro)
     n_spans = _source(cursor, n_traces)

@@ -3,7 +3,7 @@
 Input: new spans of one upload, in the store's table or in a stage. Output: one row per trace id and span id.
 The telling with an end wins, then the one with more attributes, then the later one; an equal telling changes nothing.
 
-Repeats of a trace of which not all was told again are marked (span_marks); a telling that loses against one of another
+Spans that an upload tells more often than others of their trace are noted (span_marks); a telling that loses against one of another
 upload is kept aside (tellings).
 """
 
@@ -89,7 +89,7 @@ def _settle(cursor: duckdb.DuckDBPyConnection, table: str, upload_id: str, fresh
         count(*) FILTER (rank = 1 AND (wins OR (is_conflict AND standing_row IS NULL))) FROM span_verdict""").fetchone()
         or (0, 0)
     )
-    span_marks.mark(cursor, table, upload_id)
+    span_marks.note(cursor, table, upload_id)
     if others:
         tellings.keep(cursor, table, upload_id)
     cursor.execute(

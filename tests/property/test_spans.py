@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -79,3 +80,32 @@ def test_the_order_of_spans_and_the_cut_into_uploads_change_no_row(tmp_path: Pat
                 load(store, path, f"u{number}")
             found.append({key: row | {"upload_id": ""} for key, row in rows(store).items()})
     assert found[0] == found[1] == found[2]
+
+
+def told_by(draw: random.Random, number: int) -> list[list[str]]:
+    """Names of the spans of one trace that each of some files tells, some of them twice or in part."""
+    names = [f"s{i}" for i in range(draw.randint(1, 4))]
+    files = [draw.sample(names, draw.randint(0, len(names))) for _ in range(3)]
+    return [file + draw.sample(file, draw.randint(0, len(file))) if draw.random() < 0.4 else file for file in files]
+
+
+def test_the_order_of_files_that_tell_spans_again_changes_no_row_and_no_flag(tmp_path: Path) -> None:
+    draw = random.Random(11)
+    traces = [told_by(draw, number) for number in range(60)]
+    paths = []
+    for file in range(3):
+        told = [
+            request([span(name, span_id=name, trace=f"t{number}")])
+            for number, files in enumerate(traces)
+            for name in files[file]
+        ]
+        paths.append(write_lines(tmp_path / f"{file}.jsonl", told))
+    found = []
+    for order in permutations(range(3)):
+        with store_for(tmp_path) as store:
+            for file in order:
+                load(store, paths[file], f"u{file}")
+            spans = store.read("spans", order="trace_id, span_id", columns=["trace_id", "span_id", "marks"])
+            found.append(spans.rows())
+    assert found == found[:1] * 6
+    assert 0 < sum(marks > 0 for _, _, marks in found[0]) < len(found[0])

@@ -11,7 +11,7 @@ import pytest
 from ingest.forget import forget
 from ingest.load import load
 from ingest.store.database import Store, StoreSettings
-from ingest.store.span_marks import AGAIN, OWN
+from ingest.store.span_marks import AGAIN
 from tests.support.loads import PLAIN, write
 from tests.support.otlp import request, span
 
@@ -67,15 +67,15 @@ def test_the_best_of_the_other_tellings_stands(
 
 
 def test_a_mark_goes_with_its_cause_and_comes_with_it(tmp_path: Path) -> None:
-    contents = {"one": told(1, "a"), "two": told(1, "a", "b"), "own": told(1, "c", "c", "d")}
+    contents = {"one": told(1, "a", "z"), "two": told(1, "a", "b"), "own": told(1, "c", "c", "d")}
     paths = dict(zip(contents, write(tmp_path, {f"{n}.jsonl": c for n, c in contents.items()}), strict=True))
     with Store.open(settings=StoreSettings(threads=1)) as store:
         for name in ("one", "two"):
             load(paths[name], store, PLAIN, upload_id=name)
-        assert store.read("spans", order="span_id")["marks"].to_list() == [AGAIN, 0]
+        assert store.read("spans", order="span_id")["marks"].to_list() == [AGAIN, 0, 0]
         forget(store, "one")
         assert store.read("spans", order="span_id")["marks"].to_list() == [0, 0]
         load(paths["own"], store, PLAIN, upload_id="own")
-        assert store.read("spans", order="span_id")["marks"].to_list() == [0, 0, AGAIN | OWN, 0]
+        assert store.read("spans", order="span_id")["marks"].to_list() == [0, 0, AGAIN, 0]
         forget(store, "two")
-        assert store.read("spans", order="span_id")["marks"].to_list() == [AGAIN | OWN, 0]
+        assert store.read("spans", order="span_id")["marks"].to_list() == [AGAIN, 0]
