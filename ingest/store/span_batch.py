@@ -135,7 +135,7 @@ def _columns(batch: Sequence[RawSpan], own: OwnNames, before: int) -> dict[str, 
         "started": [span.start_ns for span in batch],
         "ended": [span.end_ns or None for span in batch],
         "status": [str(span.status_code) for span in batch],
-        "dropped": [span.dropped_events for span in batch],
+        "dropped": [int(span.dropped_events > 0) for span in batch],  # only whether any is asked
         "names": [_joined(attributes) for attributes in told],
         "vals": [_joined(attributes.values()) for attributes in told],
         **{pick: [picked[id(span.resource)][pick] for span in batch] for pick in RESOURCE_PICKS},

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 from ingest.formats.contract import RawSpan
+from tests.support.loads import load_bytes
 from tests.support.readers import DATA, rejects, spans, told_format
 
 
@@ -32,3 +36,11 @@ def test_base64_ids_and_enum_names_are_read() -> None:
 def test_a_torn_end_costs_one_row() -> None:
     path = DATA / "tempo" / "torn.json"
     assert rejects(path) == [("torn_line", 3)]
+
+
+def test_more_events_dropped_than_31_bits_hold_are_borne(tmp_path: Path) -> None:
+    span = {"traceId": "ab" * 16, "spanId": "cd" * 8, "name": "chat", "droppedEventsCount": 2**40}
+    times = {"startTimeUnixNano": "1795000000000000000", "endTimeUnixNano": "1795000001000000000"}
+    batches = [{"scopeSpans": [{"spans": [span | times]}]}]
+    receipt, _ = load_bytes(tmp_path, json.dumps({"batches": batches}).encode(), "tempo.json")
+    assert (receipt.state, receipt.message, receipt.accepted) == ("done", None, 1)
