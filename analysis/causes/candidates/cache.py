@@ -31,7 +31,9 @@ def candidates(scene: Scene, work: Offered, settings: CauseSettings) -> list[Can
     if lost.height < settings.min_support or float(lost["excess"].sum()) < 0.1 * expected:
         return []
     dims = [name for name in SEARCHED if name in scene.rows.dimensions]
-    found = concise_slice(rows.with_columns(pl.col("excess").clip(lower_bound=0.0)), dims, settings)
+    is_lost = pl.col("kept") < settings.cache_kept  # what others miss by chance is no loss of theirs
+    missed = pl.when(is_lost).then(pl.col("excess").clip(lower_bound=0.0)).otherwise(0.0)
+    found = concise_slice(rows.with_columns(excess=missed), dims, settings)
     part = rows.filter(within(found.pairs))
     kept = float(part["cached_input_tokens"].sum()) / max(float(part["expected"].sum()), 1e-9)
     if kept > settings.cache_kept:

@@ -245,6 +245,16 @@ def test_a_prompt_that_grows_around_a_fixed_cached_head_has_lost_no_cache() -> N
     assert of_cache(scene(prompts(3.0))) == []
 
 
+def test_what_others_miss_by_chance_hides_no_scenario_that_lost_its_cache() -> None:
+    def uneven(row: Row, minute: float) -> None:
+        if row["scenario"] != "chat":
+            row["cached_input_tokens"] = round(row["cached_input_tokens"] * 2 * row["wait"])
+        elif in_fault(minute):
+            row["cached_input_tokens"] = 0
+
+    assert [found.segment for found in of_cache(scene(uneven))] == [(("scenario", "chat"),)]
+
+
 def test_several_slow_replicas_are_one_fault_of_what_they_share() -> None:
     version = [f"{model}-{region}-2" for model in ("large", "small") for region in ("east", "west")]
     (found,) = of_speed(scene(slow(2.0, *version)))
