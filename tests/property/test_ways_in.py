@@ -222,8 +222,8 @@ def test_attributes_of_every_kind_are_kept_alike(tmp_path: Path) -> None:
         "x.int": "9007199254740993",
         "x.bool": "false",
         "x.double": "0.25",
-        "x.nan": "NaN",
-        "x.inf": "-Infinity",
+        "x.nan": "nan",  # a number by itself is written as the store writes numbers; within a list as JSON says it
+        "x.inf": "-inf",
         "x.bytes": "AP8=",
         "x.list": ["é", "7", "NaN", "AP8=", list_text],
         "x.map": {"a": "5", "b": list_text, "c": "true"},
