@@ -34,6 +34,7 @@ NAMES: dict[str, tuple[str, ...]] = {  # what a column is called, best first
     "unit": ("consumedunit", "unit", "usage_unit"),
 }  # fmt: skip
 USD_IN_NAME = ("cost_usd", "amount_usd", "total_usd")
+FIRST_PLACE, LAST_PLACE = 18, 60  # of a number, as powers of ten: beyond them a cell holds no amount
 _AMOUNT = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
 _FIRST_BAD = 20
 
@@ -245,6 +246,8 @@ def _number(text: str | None) -> Decimal | None:
     if not _AMOUNT.fullmatch(plain):
         return None
     try:
-        return Decimal(plain)
+        number = Decimal(plain)
     except InvalidOperation:
         return None
+    last = number.as_tuple().exponent  # 1e999999999 would be written out with all of its digits
+    return number if isinstance(last, int) and last >= -LAST_PLACE and number.adjusted() <= FIRST_PLACE else None

@@ -322,6 +322,8 @@ def _sure(item: Objective, row: dict[str, Any], verdict: str) -> bool | None:
     if verdict not in (BREACHED, MET):
         return None
     interval = _interval(item, row)
+    if _hangs_on_unknown(item, row, verdict):
+        return False
     if item.target is not None:
         if interval is None:
             return None
@@ -336,6 +338,16 @@ def _sure(item: Objective, row: dict[str, Any], verdict: str) -> bool | None:
         return False if item.percentile is not None or item.statistic == "mean" else None
     sides = {_within(item, end) for end in interval}
     return sides == {verdict == MET}
+
+
+def _hangs_on_unknown(item: Objective, row: dict[str, Any], verdict: str) -> bool:
+    """Whether the requests that lack the figure could turn the verdict: all good in a breach, all bad where it is met."""
+    share = item.target_exact if item.target_exact is not None else item.percentile
+    good, bad, unknown = (row.get(f"{name}_votes", row[name]) for name in (GOOD, BAD, UNKNOWN))
+    if share is None or not unknown or good + bad == 0:
+        return False
+    kept = good if verdict == MET else good + unknown
+    return (kept >= share * (good + bad + unknown)) == (verdict == BREACHED)
 
 
 def _overall(judged: list[WindowVerdict], breached: list[WindowVerdict]) -> str:

@@ -38,6 +38,7 @@ RATIOS = ("cache_hit_ratio", "cost_per_1k_tokens", "cost_per_million_output_toke
 VOLUMES = ("requests_per_second", "tokens_per_second", "goodput", "goodput_tokens_per_second")
 _BESIDE = ("status_class", "started_ns", "request_key", "weight", "votes", "ttft", "tpot", "e2e", "cost")
 MICRO = 1e6  # sums of blocks are integers of a millionth, so that their order does not matter
+FEWEST = 30  # requests of a side; the draws of fewer differ too little to show their noise
 OTHER_SEED = SEED + 2**40  # the two sides are drawn independently
 
 
@@ -236,6 +237,8 @@ def _change(metric: str, statistic: str, unit: str, drawn: list[_Drawn]) -> Chan
 
 def _noise(change: float, current: _Drawn, baseline: _Drawn) -> tuple[Interval | None, float | None]:
     """Interval and two-sided p-value of a change: tails of the normal distribution with the spread of the draws."""
+    if min(current.n, baseline.n) < FEWEST:
+        return None, None
     draws = [a - b for a, b in zip(current.draws, baseline.draws, strict=False)]
     if not draws:
         return None, None

@@ -96,7 +96,7 @@ class Investigation:
     def engine(self) -> tuple[Candidate, ...]:
         """Changes that can slow or fill the engine."""
         scene, settings = self.scene, self.settings
-        if scene.basis == "none":
+        if scene.basis == "none" or not scene.normal["ok"].any():  # what nobody was served in is no normal
             return ()
         fewer = (*replicas.candidates(scene, settings), *cold.candidates(scene, settings))
         short = {

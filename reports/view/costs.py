@@ -63,7 +63,13 @@ def costs_part(result: AnalysisResult, text: Text) -> Part:
                 "No request has a price: log tokens and the model, and give prices with --prices prices.yaml."
             )
         )
-        return Part("p10", title, title, "", (Message(plain(says)), *_unpriced(costs, text), *_cubes(costs, text)))
+        return Part(
+            "p10",
+            title,
+            title,
+            "",
+            (Message(plain(says)), *_unpriced(costs, text), *_cubes(costs, result.goodput.objective, text)),
+        )
     lead = text.say("Prices: {book}. Retries count; sums are divided by the sampling rate.", book=costs.price_book)
     blocks: list[Block] = [_heads(result, text)]
     blocks += _unpriced(costs, text)
@@ -71,17 +77,17 @@ def costs_part(result: AnalysisResult, text: Text) -> Part:
         blocks.append(_drivers(costs, text))
     if len({day.day for day in costs.days if day.day != "unknown"}) > 1:
         blocks.append(_days(costs, text))
-    blocks += _cubes(costs, text)
+    blocks += _cubes(costs, result.goodput.objective, text)
     blocks += _gpu_models(costs, text) + _budgets(costs, text) + _other(costs, text)
     blocks += [Message(plain(note)) for note in costs.notes]
     blocks.append(_bill(result, text))
     return Part("p10", title, title, lead, tuple(blocks))
 
 
-def _cubes(costs: Costs, text: Text) -> list[Block]:
+def _cubes(costs: Costs, objective: str | None, text: Text) -> list[Block]:
     """Requests, tokens and money by each dimension that has any."""
     tables = ((dimension, [cost for cost in costs.cubes.get(dimension, []) if cost.requests]) for dimension in CUBES)
-    return [_cube(dimension, found, text) for dimension, found in tables if found]
+    return [_cube(dimension, found, objective, text) for dimension, found in tables if found]
 
 
 def _heads(result: AnalysisResult, text: Text) -> Heads:
@@ -213,7 +219,7 @@ def _days(costs: Costs, text: Text) -> Figure:
     )  # fmt: skip
 
 
-def _cube(dimension: str, found: list[CostRow], text: Text) -> Panel:
+def _cube(dimension: str, found: list[CostRow], objective: str | None, text: Text) -> Panel:
     """The largest values, the rest in one line, the total: the lines add up to it."""
     ranked = sorted(
         (cost for cost in found if not cost.others),
@@ -248,6 +254,9 @@ def _cube(dimension: str, found: list[CostRow], text: Text) -> Panel:
         ),
         rows=tuple(rows),
         foot=(_figures(text_cell(text.say("Total")), found, text),),
+        note=text.say("Per 1,000 good: of the requests and the spend that {objective} is about.", objective=objective)
+        if objective
+        else None,
     )
     return Panel(titles[dimension], (table,))
 

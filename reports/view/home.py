@@ -95,7 +95,7 @@ def _latest_request(latest: AnalysisResult | None, text: Text) -> str:
         return ""
     return text.say(
         "Latest request {when} · {n} requests",
-        when=f"{text.moment(latest.summary.last)} {latest.selection.timezone}", n=text.short_count(latest.summary.requests_estimated),
+        when=f"{text.moment(latest.summary.last)} {text.zone.key}", n=text.short_count(latest.summary.requests_estimated),
     )  # fmt: skip
 
 

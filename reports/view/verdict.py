@@ -382,7 +382,14 @@ def _spend(result: AnalysisResult, text: Text) -> Head:
     parts = []
     per_good = words.decimal(result.goodput.cost_per_good_request_usd)
     if per_good is not None:
-        parts.append(text.say("{usd} USD per 1,000 good", usd=words.number(per_good * Decimal(1000))))
+        parts.append(
+            text.say(
+                "{usd} USD per 1,000 good of {objective}",
+                usd=words.number(per_good * Decimal(1000)), objective=result.goodput.objective,
+            )
+            if result.goodput.objective
+            else text.say("{usd} USD per 1,000 good", usd=words.number(per_good * Decimal(1000)))
+        )  # fmt: skip
     if before := _before(result, "cost", text):
         parts.append(before)
     if costs.priced_share is not None:

@@ -169,3 +169,10 @@ def test_two_columns_that_tell_the_amount_are_refused(tmp_path: Path, header: st
         f"bill.csv has 2 columns for the amount of a charge: {named}. Leave the one that was invoiced, and remove or rename "
         "the others"
     )
+
+
+@pytest.mark.parametrize("written", ["1e999999999", "1e-999999999", "0e999999999", "1e400", "-1e19"])
+def test_an_amount_beyond_all_bills_is_none(tmp_path: Path, written: str) -> None:
+    bill = read_bill(write(tmp_path, f"date,amount,provider\n2026-03-02,{written},openai\n2026-03-03,1.25,openai\n"))
+    assert [line.pico for line in bill.lines] == [1_250_000_000_000]
+    assert len(bill.rejected) == 1

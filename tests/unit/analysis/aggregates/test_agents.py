@@ -10,10 +10,10 @@ from tests.support.builders import frame, request
 
 def test_overhead_is_told_per_step_and_added_up() -> None:
     rows = [
-        request(1, e2e_ms=10_000, decode_ms=9000, llm_calls=3, tool_calls=2),
-        request(2, e2e_ms=10_000, decode_ms=7000, llm_calls=2, tool_calls=None),
-        request(3, e2e_ms=10_000, decode_ms=1000),  # one step is no agent
-        request(4, e2e_ms=10_000, decode_ms=1000, llm_calls=9, status="error"),
+        request(1, e2e_ms=10_000, model_ms=9000, llm_calls=3, tool_calls=2),
+        request(2, e2e_ms=10_000, model_ms=7000, llm_calls=2, tool_calls=None),
+        request(3, e2e_ms=10_000, model_ms=1000),  # one step is no agent
+        request(4, e2e_ms=10_000, model_ms=1000, llm_calls=9, status="error"),
     ]
     assert agent_figures(measure(frame(rows))) == AgentFigures(
         n=2,
@@ -29,7 +29,7 @@ def test_overhead_is_told_per_step_and_added_up() -> None:
 
 
 def test_where_tool_steps_are_not_told_the_overhead_of_a_step_is_not_known() -> None:
-    found = agent_figures(measure(frame([request(1, e2e_ms=10_000, decode_ms=9000, llm_calls=3, tool_calls=None)])))
+    found = agent_figures(measure(frame([request(1, e2e_ms=10_000, model_ms=9000, llm_calls=3, tool_calls=None)])))
     assert found is not None
     assert (found.overhead_per_step_p50, found.overhead_per_step_p95, found.overhead_p50) == (None, None, 1.0)
 

@@ -368,3 +368,12 @@ def test_what_is_not_told_has_the_verdicts_and_counts_of_what_is() -> None:
         assert [getattr(full, name) for name in DECIDING] == [getattr(part, name) for name in DECIDING]
     assert judge(rows, objectives, told=("mean",), known=untold) == (*untold[:3], told[3], *untold[4:])
     assert judge(rows, objectives, told=[item.id for item in objectives.items], known=untold) == told
+
+
+@pytest.mark.parametrize(("unknown", "sure"), [(0, True), (10, True), (2940, False)])
+def test_a_breach_is_not_sure_where_requests_without_the_figure_could_undo_it(unknown: int, sure: bool) -> None:
+    judged = answers(60, failed=60)
+    rows = judged + [request(100 + i, at_s=i, ttft_ms=None, e2e_ms=900, streaming=None) for i in range(unknown)]
+    rows += answers(1)  # the figure is known of one
+    found = result("metric: ttft, threshold: 2s, target: 95%", rows)
+    assert (found.verdict, found.sure) == ("breached", sure)
