@@ -347,7 +347,7 @@ def _hangs_on_unknown(item: Objective, row: dict[str, Any], verdict: str) -> boo
     if share is None or not unknown or good + bad == 0:
         return False
     kept = good if verdict == MET else good + unknown
-    return (kept >= share * (good + bad + unknown)) == (verdict == BREACHED)
+    return bool(kept >= share * (good + bad + unknown)) == (verdict == BREACHED)
 
 
 def _overall(judged: list[WindowVerdict], breached: list[WindowVerdict]) -> str:

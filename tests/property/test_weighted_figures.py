@@ -245,7 +245,7 @@ def test_agents_and_quality_are_those_of_all_traffic(table: list[Row]) -> None:
 
 def overheads(rates: list[float]) -> list[Row]:
     return [
-        request(i, e2e_ms=10_000, decode_ms=10_000 - 1000 * (i + 1), llm_calls=2, tool_calls=i, sampling_rate=rate)
+        request(i, e2e_ms=10_000, model_ms=10_000 - 1000 * (i + 1), llm_calls=2, tool_calls=i, sampling_rate=rate)
         for i, rate in enumerate(rates)
     ]
 
