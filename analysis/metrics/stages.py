@@ -30,11 +30,8 @@ SAYS: dict[str, str] = {
 }
 _WORK = ("queue", "prefill", "decode", "tool", "model", "before_first_token", "after_first_token")
 _MODEL = ("prefill", "decode", "model", "before_first_token", "after_first_token")
-_UP_TO_TOKENS = (
-    "prefill",
-    "model",
-    "before_first_token",
-)  # where decode alone is known, the rest hides the prompt's work
+# where decode alone is known, the rest hides the prompt's work
+_UP_TO_TOKENS = ("prefill", "model", "before_first_token")
 _WORK_NS = pl.sum_horizontal(pl.col(f"{stage}_ns").fill_null(0) for stage in _WORK)
 
 STAGE_METRICS: tuple[Metric, ...] = tuple(

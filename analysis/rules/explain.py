@@ -32,7 +32,7 @@ def explain(identity: str, catalog: Catalog | None = None) -> str | None:
         return _explain_advice(identity, catalog)
     lines = [f"{rule.id}  {rule.title}", "", f"Finds       {rule.finds}"]
     lines.append(f"Advises     {', '.join(f'{name} ({catalog.advice[name].title})' for name in rule.recommends)}")
-    lines.append(f"Tried for   {', '.join(rule.stages) or 'every stage'}; {_support(rule)}")
+    lines.append(f"Tried for   {', '.join(rule.tried_for) or 'every stage'}; {_support(rule)}")
     lines.append(f"Evidence    {says(rule.when, outer=True)}")
     lines += [f"Not if      {says(part.when, outer=True)}: {part.why}" for part in rule.unless]
     lines += [f"{ENGINE_LABELS[engine]:<11} {text}" for engine, text in rule.actions.items()]

@@ -118,7 +118,13 @@ class Rule:
     source: str
 
     def applies(self, stage: str) -> bool:
-        return not self.stages or not {stage, *HIDDEN.get(stage, ())}.isdisjoint(self.stages)
+        return not self.stages or stage in self.tried_for
+
+    @property
+    def tried_for(self) -> tuple[str, ...]:
+        """Its stages, then the times that hold one of them where nothing measured them apart."""
+        held = [time for time, parts in HIDDEN.items() if time not in self.stages and set(parts) & set(self.stages)]
+        return (*self.stages, *held)
 
 
 @dataclass(frozen=True)

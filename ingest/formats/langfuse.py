@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,15 +91,7 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
         yield from _traces(source, head)
         return
     with memo() as tops:
-        for item in _observations(source.looked_ahead, head):
-            if not isinstance(item, RawReject):
-                _note_top(tops, item[0])
-        for item in _observations(source, head):
-            if isinstance(item, RawReject):
-                yield item
-            else:
-                row, line, raw = item
-                yield _span(row, line, raw, {}, tops)
+        yield from _spans(_observations(source.looked_ahead, head), _observations(source, head), tops, lambda _: {})
         for trace_id, top in _several(tops):
             yield _root(trace_id, top, {})
 
@@ -187,15 +179,7 @@ def _download(source: Source) -> Iterator[RawRow]:
                 told = json.dumps({name: trace.get(name) for name in _OF_TRACE})
                 traces[_place(row, -1)] = told
                 known[_trace_id(trace.get("id")) or ""] = told
-        for item in _told(source.looked_ahead, traces):
-            if not isinstance(item, RawReject):
-                _note_top(tops, item[0])
-        for item in _told(source, traces):
-            if isinstance(item, RawReject):
-                yield item
-            else:
-                row_value, line, raw = item
-                yield _span(row_value, line, raw, row_value["trace"], tops)
+        yield from _spans(_told(source.looked_ahead, traces), _told(source, traces), tops, lambda row: row["trace"])
         for trace_id, top in _several(tops):
             yield _root(trace_id, top, json.loads(known.get(trace_id) or "{}"))
 
@@ -276,6 +260,24 @@ def _root(trace_id: str, top: _Top, trace: Mapping[str, Any]) -> RawSpan:
         attributes={"langfuse.observation.type": "span"} | _identity({}, trace),
         scope="langfuse-sdk",
     )
+
+
+def _spans(
+    ahead: Iterable[Item | RawReject],
+    items: Iterable[Item | RawReject],
+    tops: Tops,
+    trace_of: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+) -> Iterator[RawSpan | RawReject]:
+    """Spans of observations that are gone through twice: first for what stands on top of each trace."""
+    for item in ahead:
+        if not isinstance(item, RawReject):
+            _note_top(tops, item[0])
+    for item in items:
+        if isinstance(item, RawReject):
+            yield item
+        else:
+            row, line, raw = item
+            yield _span(row, line, raw, trace_of(row), tops)
 
 
 def _span(
