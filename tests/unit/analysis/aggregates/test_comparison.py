@@ -99,3 +99,8 @@ def test_the_order_of_rows_changes_no_byte() -> None:
     current, baseline = week(9), week(10)
     shuffled = compared(current.sample(fraction=1.0, shuffle=True, seed=1), baseline.reverse())
     assert repr(shuffled) == repr(compared(current, baseline))
+
+
+def test_a_side_of_a_handful_of_requests_has_no_verdict() -> None:
+    found = compared(week(2), week(3, n=3, factor=0.1))
+    assert {(one.verdict, one.p_value) for one in found.changes} == {("unknown", None)}
