@@ -21,10 +21,10 @@ from ingest.store import (
     shadows,
     span_judgement,
     span_marks,
+    span_places,
     span_width,
     temporary,
 )
-from ingest.store.span_columns import DAY_NS
 
 BUCKET_SPANS = 600_000  # spans assembled at once: temporary tables of some 0.7 GB
 FEW_SPANS = 20  # pending traces times this below the number of stored spans: only theirs are fetched
@@ -77,16 +77,15 @@ def assemble_pending(cursor: duckdb.DuckDBPyConnection) -> Made:
 def _source(cursor: duckdb.DuckDBPyConnection, n_traces: int) -> int:
     """Makes view as_source, the spans to assemble from (columns of spans and row_id); an upper bound of their number.
 
-    Few traces of a large store are fetched first, from around their time only, so that nothing after scans the store.
+    Few traces of a large store are fetched first, so that nothing after scans the store.
     """
     stored = _count(cursor, "SELECT count(*) FROM spans")
     spans = span_width.whole(cursor, "spans")
     if n_traces * FEW_SPANS >= stored:
         cursor.execute(f"CREATE OR REPLACE TEMP VIEW as_source AS SELECT * FROM {spans}")
         return stored
-    cursor.execute(f"""CREATE OR REPLACE TEMP TABLE as_fetched AS SELECT * FROM {spans}
-        WHERE started_ns BETWEEN (SELECT min(first_ns) FROM as_pending) - {DAY_NS} AND (SELECT max(last_ns) FROM as_pending) + {DAY_NS}
-            AND trace_id IN (SELECT trace_id FROM as_pending)""")
+    here = span_places.find(cursor, "as_places", "SELECT trace_id FROM as_pending")
+    cursor.execute(f"CREATE OR REPLACE TEMP TABLE as_fetched AS SELECT * FROM {spans} WHERE row_id IN {here}")
     cursor.execute("CREATE OR REPLACE TEMP VIEW as_source AS SELECT * FROM as_fetched")
     return _count(cursor, "SELECT count(*) FROM as_fetched")
 

@@ -160,7 +160,7 @@ def replace_rows(
     )
     gone = (
         f"(told = 'requests' AND row_key IN (SELECT {KEYS['requests']} FROM gone_requests)) "
-        f"OR (told IN ('spans', '{tellings.UNEVEN}') AND row_key IN (SELECT {KEYS['spans']} FROM gone_spans)) "
+        f"OR (told IN ('spans', '{tellings.AGAIN_TOLD}') AND row_key[:48] IN (SELECT {KEYS['spans']} FROM gone_spans)) "
         f"OR (told = '{shadows.ROWS}' AND {shadows.KEY} IN (SELECT {KEYS['requests']} FROM gone_requests)) "
         f"OR (told = '{tellings.TELLINGS}' AND {tellings.TOLD_KEY} IN (SELECT {KEYS['spans']} FROM gone_spans))"
     )

@@ -2,68 +2,80 @@
 flag.
 
 Input: new spans with the verdict on their repeats (span_repeats); spans and repeats of pending traces. Output: rows of
-table repeats with `told` = UNEVEN; bits of column marks. A span is marked if an upload tells it more often than others
-of its trace, or if two uploads tell it of which each tells one that the other does not: a file that is merely fed twice
-marks nothing, nor does one that is a part of another. So the order in which uploads come changes no mark.
+table repeats with `told` = AGAIN_TOLD, behind the key how often the upload told the span again; bits of column marks. A
+span is marked if an upload tells it more often than others of its trace, or if two uploads tell it of which each tells
+one that the other does not: a file that is merely fed twice marks nothing, nor does one that is a part of another. So
+neither the order in which uploads come changes a mark, nor how one that arrives live is cut into batches.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ingest.store import span_places
+from ingest.store.shadows import END
 from ingest.store.span_columns import MARKS
-from ingest.store.tellings import UNEVEN
+from ingest.store.tellings import AGAIN_TOLD
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 AGAIN = MARKS["duplicate_span_ignored"]
-TEMPORARY = frozenset({"span_marked", "span_tellings", "span_recounted"})
+TEMPORARY = frozenset({"span_again", "span_marked", "span_tellings", "span_recounted", "span_places"})
 
 
 def note(cursor: DuckDBPyConnection, table: str, upload_id: str) -> None:
-    """Notes the new spans that their upload tells more often than others of their trace, and traces to look at again."""
+    """Notes how often the upload tells spans more than once, with what it told of them before, and traces to look at again."""
+    cursor.execute(
+        """CREATE OR REPLACE TEMP TABLE span_again AS
+        SELECT trace_id, span_id, n_told - 1 + was_told::INTEGER AS n, was_told FROM (
+            SELECT trace_id, span_id, n_told, coalesce(standing_upload = $1, false) OR trace_id || span_id IN (
+                SELECT row_key FROM repeats WHERE told = 'spans' AND upload_id = $1) AS was_told
+            FROM span_verdict WHERE rank = 1)""",
+        [upload_id],
+    ).fetchall()
     cursor.execute(
         f"""INSERT INTO repeats (upload_id, told, row_key)
-        WITH tellings AS (
-            SELECT fresh.trace_id, fresh.span_id, count(*) + CASE WHEN max(standing_upload) = $1 THEN 1 ELSE 0 END AS n
-            FROM {table} AS fresh LEFT JOIN span_verdict AS verdict ON verdict.row = fresh.rowid
-            WHERE fresh.upload_id = $1 AND fresh.trace_id IN (SELECT trace_id FROM span_verdict) GROUP BY 1, 2),
-        uneven AS (SELECT trace_id FROM tellings GROUP BY 1 HAVING min(n) <> max(n))
-        SELECT $1, '{UNEVEN}', trace_id || span_id FROM tellings JOIN uneven USING (trace_id) WHERE n > 1""",
+        SELECT $1, '{AGAIN_TOLD}', trace_id || span_id || {END} || n FROM span_again WHERE n > 0""",
         [upload_id],
     ).fetchall()
     cursor.execute(  # of a trace that gets no new span the mark may change all the same
         f"""INSERT INTO pending_traces
-        WITH told AS (SELECT trace_id, count(DISTINCT span_id) AS n, min(started_ns) AS first_ns, max(started_ns) AS last_ns
-            FROM {table} WHERE upload_id = $1 AND trace_id IN (SELECT trace_id FROM span_verdict) GROUP BY 1),
+        WITH told AS (SELECT trace_id, span_id, min(started_ns) AS first_ns, max(started_ns) AS last_ns,
+                coalesce(any_value(again.n), 0) AS n, coalesce(any_value(was_told), false) AS was_told
+            FROM {table} AS fresh LEFT JOIN span_again AS again USING (trace_id, span_id)
+            WHERE upload_id = $1 AND trace_id IN (SELECT trace_id FROM span_again) GROUP BY 1, 2),
+        traces AS (SELECT trace_id, count(*) AS n_spans, min(first_ns) AS first_ns, max(last_ns) AS last_ns,
+                min(n) <> max(n) OR (max(n) > 0 AND bool_or(was_told)) AS is_uneven FROM told GROUP BY 1),
         standing AS (SELECT trace_id, count(*) AS n FROM spans
-            WHERE upload_id <> $1 AND trace_id IN (SELECT trace_id FROM told) GROUP BY 1)
-        SELECT told.trace_id, first_ns, last_ns FROM told LEFT JOIN standing USING (trace_id)
-        WHERE told.n < standing.n OR trace_id IN (
-            SELECT row_key[:32] FROM repeats WHERE told = '{UNEVEN}' AND upload_id = $1)""",
+            WHERE upload_id <> $1 AND trace_id IN (SELECT trace_id FROM traces) GROUP BY 1)
+        SELECT trace_id, first_ns, last_ns FROM traces LEFT JOIN standing USING (trace_id)
+        WHERE is_uneven OR n_spans < standing.n""",
         [upload_id],
     ).fetchall()
 
 
 def forget(cursor: DuckDBPyConnection, upload_id: str) -> None:
     """Takes out what an upload told again."""
-    cursor.execute(f"DELETE FROM repeats WHERE upload_id = ? AND told IN ('spans', '{UNEVEN}')", [upload_id]).fetchall()
+    cursor.execute(
+        f"DELETE FROM repeats WHERE upload_id = ? AND told IN ('spans', '{AGAIN_TOLD}')", [upload_id]
+    ).fetchall()
 
 
 def recount(cursor: DuckDBPyConnection) -> None:
     """Makes the marks of the spans of pending traces what spans and repeats say."""
     cursor.execute(
         f"""CREATE OR REPLACE TEMP TABLE span_recounted AS SELECT DISTINCT trace_id FROM pending_traces
-        WHERE trace_id IN (SELECT row_key[:32] FROM repeats WHERE told IN ('spans', '{UNEVEN}'))
+        WHERE trace_id IN (SELECT row_key[:32] FROM repeats WHERE told IN ('spans', '{AGAIN_TOLD}'))
             OR trace_id IN (SELECT trace_id FROM spans WHERE marks & {AGAIN} > 0)"""
     ).fetchall()
     if not cursor.execute("SELECT 1 FROM span_recounted LIMIT 1").fetchall():
         return
     of_pending = "IN (SELECT trace_id FROM span_recounted)"
+    here = span_places.find(cursor, "span_places", "SELECT trace_id FROM span_recounted")
     cursor.execute(
         f"""CREATE OR REPLACE TEMP TABLE span_tellings AS
-        SELECT trace_id, span_id, upload_id FROM spans WHERE trace_id {of_pending}
+        SELECT trace_id, span_id, upload_id FROM spans WHERE rowid IN {here}
         UNION SELECT row_key[:32], row_key[33:], upload_id FROM repeats WHERE told = 'spans' AND row_key[:32] {of_pending}"""
     ).fetchall()
     cursor.execute(
@@ -77,12 +89,17 @@ def recount(cursor: DuckDBPyConnection) -> None:
             JOIN sizes AS r ON r.trace_id = pairs.trace_id AND r.upload_id = right_upload
             GROUP BY ALL HAVING count(*) < any_value(l.n) AND count(*) < any_value(r.n))
         SELECT trace_id, span_id FROM pairs JOIN crossed USING (trace_id, left_upload, right_upload)
-        UNION SELECT row_key[:32], row_key[33:] FROM repeats WHERE told = '{UNEVEN}' AND row_key[:32] {of_pending}"""
+        UNION SELECT trace_id, span_id FROM (SELECT trace_id, span_id, n > min(n) OVER (PARTITION BY trace_id, upload_id) AS is_more
+            FROM (SELECT trace_id, span_id, upload_id, coalesce(again.n, 0) AS n FROM span_tellings LEFT JOIN (
+                SELECT row_key[:32] AS trace_id, row_key[33:48] AS span_id, upload_id,
+                    sum(coalesce(TRY_CAST(row_key[50:] AS BIGINT), 1)) AS n
+                FROM repeats WHERE told = '{AGAIN_TOLD}' AND row_key[:32] {of_pending} GROUP BY ALL) AS again
+                USING (trace_id, span_id, upload_id))) WHERE is_more"""
     ).fetchall()
     is_marked = "(trace_id, span_id) IN (SELECT trace_id, span_id FROM span_marked)"
     cursor.execute(
         f"""UPDATE spans SET marks = xor(marks, {AGAIN})
-        WHERE trace_id {of_pending} AND (marks & {AGAIN} > 0) <> {is_marked}"""
+        WHERE rowid IN {here} AND (marks & {AGAIN} > 0) <> {is_marked}"""
     ).fetchall()
     for name in sorted(TEMPORARY):
-        cursor.execute(f"DROP TABLE {name}").fetchall()
+        cursor.execute(f"DROP TABLE IF EXISTS {name}").fetchall()

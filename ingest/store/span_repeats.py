@@ -3,8 +3,8 @@
 Input: new spans of one upload, in the store's table or in a stage. Output: one row per trace id and span id.
 The telling with an end wins, then the one with more attributes, then the later one; an equal telling changes nothing.
 
-Spans that an upload tells more often than others of their trace are noted (span_marks); a telling that loses against one of another
-upload is kept aside (tellings).
+Spans that an upload tells more than once are noted (span_marks); a telling that loses against one of another upload is
+kept aside (tellings).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import duckdb
 
-from ingest.store import span_marks, tellings, temporary
+from ingest.store import span_marks, span_places, tellings, temporary
 from ingest.store.repeats import remember
 
 BETTER = "CASE WHEN ended_ns IS NULL THEN 0 ELSE 1 END DESC, n_attributes DESC"
@@ -109,16 +109,16 @@ def _settle(cursor: duckdb.DuckDBPyConnection, table: str, upload_id: str, fresh
 
 
 def _find_standing(cursor: duckdb.DuckDBPyConnection, table: str, upload_id: str, fresh: str) -> None:
-    """Temporary table of the spans of the store that the new ones tell again; looked for in their range of time."""
-    mine = "AND spans.upload_id <> $1" if table == "spans" else "AND $1 IS NOT NULL"
+    """Temporary table of the spans of the store that the new ones tell again."""
+    here = span_places.find(cursor, "span_places", f"SELECT trace_id FROM {table} WHERE {fresh}", [upload_id])
+    mine = "AND upload_id <> $1" if table == "spans" else "AND $1 IS NOT NULL"
     cursor.execute(
         f"""CREATE OR REPLACE TEMP TABLE span_standing AS
         SELECT spans.trace_id, spans.span_id, spans.rowid AS row, spans.ended_ns, spans.n_attributes, spans.content_key,
             spans.upload_id
         FROM spans SEMI JOIN (SELECT trace_id, span_id FROM {table} WHERE {fresh}) AS fresh
             ON spans.trace_id = fresh.trace_id AND spans.span_id = fresh.span_id
-        WHERE spans.started_ns BETWEEN (SELECT min(started_ns) FROM {table} WHERE upload_id = $1)
-            AND (SELECT max(started_ns) FROM {table} WHERE upload_id = $1) {mine}""",
+        WHERE spans.rowid IN {here} {mine}""",
         [upload_id],
     )
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 TELLINGS = "tellings"  # of column `told` of repeats
-UNEVEN = "uneven"  # likewise: spans that an upload tells more often than others of their trace (span_marks)
+AGAIN_TOLD = "uneven"  # likewise: spans that an upload tells more than once (span_marks)
 KEY = "trace_id || span_id"
 TOLD_KEY = told_key("row_key")
 TEMPORARY = frozenset({"span_conflicts", "span_elected"})

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import random
-from itertools import permutations
+from collections.abc import Sequence
+from itertools import chain, combinations, pairwise, permutations
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ingest.receipts import LoadOptions
+from ingest.receive import receive
 from ingest.schema import STAGES
-from tests.support.otlp import Json, load, request, rows, span, store_for, write_lines
+from tests.support.otlp import NS, START_NS, Json, load, request, rows, span, store_for, write_lines
 
 KINDS: tuple[tuple[str, Json], ...] = (
     ("agent", {"gen_ai.operation.name": "invoke_agent"}),
@@ -109,3 +113,61 @@ def test_the_order_of_files_that_tell_spans_again_changes_no_row_and_no_flag(tmp
             found.append(spans.rows())
     assert found == found[:1] * 6
     assert 0 < sum(marks > 0 for _, _, marks in found[0]) < len(found[0])
+
+
+DAY_S = 86_400.0
+CALL = {"gen_ai.operation.name": "chat"}
+
+
+def after(
+    folder: Path, parts: Sequence[Sequence[Json]], before: Sequence[Json] = ()
+) -> list[tuple[dict[str, Any], ...]]:
+    """Requests and spans after the parts were loaded one after the other, without what tells from which they came."""
+    with store_for(folder) as store:
+        for number, part in enumerate((before, *parts)):
+            load(store, write_lines(folder / f"{number}.jsonl", [request([told]) for told in part]), f"u{number}")
+        tables = (store.read("requests", order="trace_id"), store.read("spans", order="trace_id, span_id, started_ns"))
+    return [tuple(row | {"upload_id": ""} for row in table.to_dicts()) for table in tables]
+
+
+def test_a_span_told_again_with_another_start_is_one_span_in_whatever_order(tmp_path: Path) -> None:
+    files = [
+        [span("chat", 0, 1, span_id="a"), span("x", 0, 1, span_id="q", trace="u")],
+        [span("chat", 5000, 5001, span_id="a", attributes={"x.more": "y"})],
+        [span("chat", 3 * DAY_S, 3 * DAY_S + 1, span_id="a"), span("x", 0, 1, span_id="z", trace="v")],
+    ]
+    found = [after(tmp_path, order) for order in permutations(files)]
+    assert found == found[:1] * 6
+    assert [told["started_ns"] - START_NS for told in found[0][1]] == [5000 * NS, 0, 0]
+
+
+def test_a_trace_that_lasts_for_days_is_one_request_beside_many_others(tmp_path: Path) -> None:
+    others = [span("chat", n, n + 1, span_id="n", trace=f"n{n}") for n in range(100)]
+    parts = [
+        [span("agent", 0, 10, span_id="r")],
+        [span("chat m", 2 * DAY_S, 2 * DAY_S + 5, span_id="b", parent="r", attributes=CALL)],
+        [span("tool", 4 * DAY_S, 4 * DAY_S + 1, span_id="c", parent="b")],
+    ]
+    found = [
+        [row for row in after(tmp_path, order, others)[0] if row["root"] == "agent"] for order in permutations(parts)
+    ]
+    assert found == found[:1] * 6
+    assert [(row["llm_calls"], row["flags"]) for row in found[0]] == [(1, ["model_missing"])]
+
+
+@pytest.mark.parametrize("told", ["aabb", "aba", "abba"])
+def test_how_live_spans_are_cut_into_batches_changes_no_row(told: str, tmp_path: Path) -> None:
+    by_name = {
+        "a": span("agent", 0, 9, span_id="a"),
+        "b": span("chat m", 1, 2, span_id="b", parent="a", attributes=CALL),
+    }
+    bodies = [("json", json.dumps(request([by_name[name]])).encode()) for name in told]
+    found = []
+    for cuts in chain.from_iterable(combinations(range(1, len(told)), n) for n in range(len(told))):
+        with store_for(tmp_path) as store:
+            for start, end in pairwise((0, *cuts, len(told))):
+                receive(bodies[start:end], store, LoadOptions(), START_NS)  # type: ignore[arg-type]
+            found.append(rows(store))
+    assert found == found[:1] * len(found)
+    (row,) = found[0].values()
+    assert ("duplicate_span_ignored" in row["flags"]) == (told.count("a") != told.count("b"))
