@@ -13,8 +13,7 @@ from typing import IO
 from ingest.errors import Reject
 from ingest.formats.heads import fault_of, head_of_line
 from ingest.formats.json_rows import decode
-from ingest.sniff import BOM
-from ingest.unpack import MAX_LINE_BYTES
+from ingest.formats.text_rows import numbered_lines
 
 Refused = tuple[int, str, str]  # record number from 1, reason, what is wrong with it
 UNJUDGED = "unreadable"  # the reader saw nothing it knows: the line itself tells why
@@ -62,20 +61,6 @@ def mended(data: bytes) -> bytes | None:
     except ValueError:
         return None
     return with_whole_characters(value) if isinstance(value, dict) and not is_text(value) else None
-
-
-def numbered_lines(stream: IO[bytes]) -> Iterator[tuple[int, int, bytes]]:
-    """(number, offset, bytes) of every line; of one above the limit only its start."""
-    line = offset = 0
-    while data := stream.readline(MAX_LINE_BYTES + 1):
-        line += 1
-        start, offset = offset, offset + len(data)
-        if len(data) > MAX_LINE_BYTES and not data.endswith(b"\n"):
-            while rest := stream.readline(1 << 20):
-                offset += len(rest)
-                if rest.endswith(b"\n"):
-                    break
-        yield line, start, data.removeprefix(BOM) if start == 0 else data
 
 
 def fault_of_line(data: bytes) -> str:

@@ -14,7 +14,7 @@ import polars as pl
 from ingest.errors import ConfigError, UnknownFormat, UnreadableInput
 from ingest.formats.contract import HEAD_BYTES, Format, Head, Shape, Source
 from ingest.formats.visible import is_header, shown_name
-from ingest.unpack import CR_LINES, Damage
+from ingest.unpack import CR_LINES, Damage, one_step
 
 BOM = b"\xef\xbb\xbf"
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -71,7 +71,8 @@ def _text_of(data: bytes) -> str:
     encoding = encoding_of(data)
     if encoding != "utf-8" or b"\n" in data or b"\r" not in data.rstrip(_SPACE):
         return encoding
-    return CR_LINES if shape_of(data.removeprefix(BOM).replace(b"\r", b"\n")) in ("csv", "json_lines") else encoding
+    shape = shape_of(data.removeprefix(BOM).replace(b"\r", b"\n"))
+    return CR_LINES if shape in ("csv", "json_lines", "text") else encoding
 
 
 def _start(source: Source) -> bytes:
@@ -80,7 +81,7 @@ def _start(source: Source) -> bytes:
     left = HEAD_BYTES
     try:
         with source.open() as file:
-            while left > 0 and (part := file.read(min(left, 4096))):
+            while left > 0 and (part := one_step(file, min(left, 4096))):
                 parts.append(part)
                 left -= len(part)
     except Damage:

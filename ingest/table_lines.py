@@ -2,18 +2,14 @@
 
 Input: a delimited table with bad rows, or a JSON array of objects. Output: JSON lines of the sound records, their
 places, and a Reject for every other.
-One bad line costs no neighbor: a quote that never ends, or that makes a record of the wrong width out of several
-lines, spoils its own line alone.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 from array import array
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
@@ -21,13 +17,11 @@ import msgspec
 
 from ingest.errors import Reject
 from ingest.formats.contract import RawReject, Source
-from ingest.formats.heads import LOOKED_AT, fault_of, head_of_cells, head_of_line, head_of_torn, too_long
+from ingest.formats.csv_rows import cells_of, fault_of_record, records
+from ingest.formats.heads import LOOKED_AT, head_of_cells, head_of_line, head_of_torn
 from ingest.formats.json_rows import CHUNK_BYTES, json_rows
-from ingest.lines import Refused, is_text, mended, numbered_lines, with_whole_characters
-from ingest.unpack import MAX_LINE_BYTES
+from ingest.lines import Refused, is_text, mended, with_whole_characters
 
-MAX_RECORD_LINES = 200  # a quoted value with more line ends than that is a quote that was never closed
-_BLANK = b" \t\r\n"
 
 
 @dataclass(frozen=True)
@@ -39,7 +33,7 @@ class Table:
 
     def head_of(self, data: bytes) -> str:
         """First characters of a row."""
-        cells = _cells(data, self.delimiter)
+        cells = cells_of(data, self.delimiter)
         if isinstance(cells, list) and len(cells) == len(self.header):
             return head_of_cells(cells, self.header, self.delimiter)
         return head_of_torn(data, self.header)
@@ -117,9 +111,6 @@ def rewrite_array(source: Source, out: IO[bytes], places: Places) -> Iterator[Re
         places.add(row.line, row.offset)
 
 
-Line = tuple[int, int, bytes]  # number, byte offset, bytes
-
-
 def rewrite(
     stream: IO[bytes], header: Sequence[str], delimiter: str, out: IO[bytes], places: Places
 ) -> Iterator[Reject]:
@@ -128,74 +119,14 @@ def rewrite(
     Args:
         header: names of the columns; the first line that is not blank is passed over.
     """
-    csv.field_size_limit(MAX_LINE_BYTES)  # the library's limit is process-wide and far below the prompts in a cell
     encode = msgspec.json.Encoder().encode
-    is_header = True
-    waiting: deque[Line] = deque()
-    lines = numbered_lines(stream)
-    while True:
-        first = waiting.popleft() if waiting else next(lines, None)
-        if first is None:
-            return
-        number, offset, data = first
-        if not data.strip(_BLANK):
-            continue
-        if is_header:
-            is_header = False
-            _record(first, waiting, lines, delimiter, len(header))  # takes its lines, if it has several
-            continue
-        if len(data) > MAX_LINE_BYTES:
-            yield Reject(number, offset, "line_too_long", head_of_torn(data, header), too_long())
-            continue
-        cells = _record(first, waiting, lines, delimiter, len(header))
+    for number, offset, data, cells in islice(records(stream, delimiter, len(header)), 1, None):
         if isinstance(cells, str):
-            yield Reject(number, offset, cells, head_of_torn(data, header), _why(data, cells, header, delimiter))
+            says = fault_of_record(data, cells, delimiter, len(header))
+            yield Reject(number, offset, cells, head_of_torn(data, header), says)
         elif any(cells):
             row = {name: cell for name, cell in zip(reversed(header), reversed(cells), strict=True) if cell}
             out.write(encode(dict(reversed(row.items()))) + b"\n")
             places.add(number, offset)
         else:
             yield Reject(number, offset, "no_time", head_of_torn(data, header))
-
-
-def _record(first: Line, waiting: deque[Line], lines: Iterator[Line], delimiter: str, width: int) -> list[str] | str:
-    """Cells of the record that begins with a line, or the reason why it is none; lines not used go to `waiting`."""
-    taken = [first]
-    found = _cells(first[2], delimiter)
-    while found is None and len(taken) < MAX_RECORD_LINES:
-        line = waiting.popleft() if waiting else next(lines, None)
-        if line is None:
-            break
-        taken.append(line)
-        found = _cells(b"".join(data for _, _, data in taken), delimiter)
-    if isinstance(found, list) and len(found) == width:
-        return found
-    waiting.extendleft(reversed(taken[1:]))
-    if found is None:
-        return "unclosed_quote"
-    if isinstance(found, list) and not first[2].endswith(b"\n") and len(found) < width:
-        return "torn_line"
-    return found if isinstance(found, str) else "wrong_columns"
-
-
-def _why(data: bytes, reason: str, header: Sequence[str], delimiter: str) -> str:
-    """What is wrong with a line that is no record."""
-    if reason not in ("wrong_columns", "torn_line"):
-        return fault_of(data, reason)
-    cells = _cells(data, delimiter)
-    return f"{len(cells)} values for {len(header)} columns" if isinstance(cells, list) else ""
-
-
-def _cells(data: bytes, delimiter: str) -> list[str] | str | None:
-    """Cells of a record, a reason, or None where a quote is still open."""
-    if b"\0" in data:
-        return "zero_bytes"
-    try:
-        text = data.decode("utf-8").rstrip("\r\n")
-    except UnicodeDecodeError:
-        return "invalid_utf8"
-    try:
-        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
-    except csv.Error as error:
-        return None if "unexpected end of data" in str(error) else "wrong_columns"
-    return rows[0] if len(rows) == 1 else "wrong_columns"

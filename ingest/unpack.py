@@ -182,11 +182,16 @@ def survey(source: Source, progress: Callable[[int], None] | None = None) -> Sur
     return Survey(digest.hexdigest(), done, longest)
 
 
+def one_step(file: IO[bytes], size: int) -> bytes:
+    """Up to that many bytes, as one step of unpacking gives them: what is whole before a damage is not lost to it."""
+    return file.read1(size) if isinstance(file, io.BufferedReader) else file.read(size)
+
+
 def whole_chunks(source: Source) -> Iterator[bytes | UnreadableInput]:
     """Unpacked bytes in chunks; where the archive is damaged, what is whole and then the damage as a last item."""
     try:
         with source.open() as file:
-            while chunk := file.read1(CHUNK) if isinstance(file, io.BufferedReader) else file.read(CHUNK):
+            while chunk := one_step(file, CHUNK):
                 yield chunk
     except Damage as error:
         yield UnreadableInput(f"{source.name} is damaged: {str(error).rstrip('.') or type(error).__name__}")

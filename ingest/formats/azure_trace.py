@@ -44,7 +44,7 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
             is_relative = is_relative or offset is not None
         if started is None and offset is None:
             yield reject(
-                "bad_value", row.line, None, row.text, named("TIMESTAMP", row.value.get("TIMESTAMP"), "is no time")
+                "bad_value", row.line, row.offset, row.text, named("TIMESTAMP", row.value.get("TIMESTAMP"), "is no time")
             )
             continue
         columns = {
@@ -54,7 +54,7 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
             "status_class": "ok",
             "attributes": extra(trace_offset_ns=offset),
         }
-        yield checked(columns, line=row.line, offset=None, raw=row.text)
+        yield checked(columns, line=row.line, offset=row.offset, raw=row.text)
     yield relative.note(source) if is_relative else RawNote(v.naive_note(source.timezone))
 
 

@@ -30,7 +30,7 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
         if isinstance(row, RawReject):
             yield row
         else:
-            yield checked(_columns(row.value, source), line=row.line, offset=None, raw=row.text)
+            yield checked(_columns(row.value, source), line=row.line, offset=row.offset, raw=row.text)
 
 
 def _columns(row: Mapping[str, str], source: Source) -> dict[str, Any]:

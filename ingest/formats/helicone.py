@@ -33,7 +33,7 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
             if isinstance(cells, RawReject):
                 yield cells
             else:
-                yield checked(_columns(cells.value), line=cells.line, offset=None, raw=cells.text)
+                yield checked(_columns(cells.value), line=cells.line, offset=cells.offset, raw=cells.text)
         return
     paths = (("data", "[]"),) if "data" in head.keys else ()
     for row in json_rows(source, *paths):

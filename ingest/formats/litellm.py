@@ -53,7 +53,7 @@ def _entries(source: Source, head: Head) -> Iterator[Entry | RawReject]:
     """Rows with line, offset and raw text, of whatever layout."""
     if head.shape == "csv":
         for cells in csv_rows(source, head.delimiter, opened=OPENED):
-            yield cells if isinstance(cells, RawReject) else (cells.value, cells.line, None, cells.text)
+            yield cells if isinstance(cells, RawReject) else (cells.value, cells.line, cells.offset, cells.text)
         return
     paths = (("data", "[]"),) if "data" in head.keys and "startTime" not in head.keys else ()
     for row in json_rows(source, *paths, opened=OPENED):

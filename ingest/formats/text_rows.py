@@ -1,16 +1,21 @@
-"""Lines of a text log, numbered.
+"""Lines of a text, numbered.
 
-Input: an opened source. Output: TextRow per line that is not blank, RawReject for what is no text.
+Input: an opened source. Output: TextRow per line that is not blank, RawReject for what is no text; and the lines as
+they are, with number and offset, for whoever splits them otherwise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import IO
 
 from ingest.formats.contract import RawReject, Source
-from ingest.formats.heads import fault_of
-from ingest.formats.json_rows import MAX_BYTES, reject
+from ingest.formats.heads import fault_of, too_long
+from ingest.formats.json_rows import CHUNK_BYTES, MAX_BYTES, reject
+
+BOM = b"\xef\xbb\xbf"
+Line = tuple[int, int, bytes]  # number from 1, byte offset, bytes with the line's end
 
 
 @dataclass(frozen=True)
@@ -23,18 +28,29 @@ class TextRow:
     is_torn: bool
 
 
+def numbered_lines(stream: IO[bytes]) -> Iterator[Line]:
+    """Every line, without a byte order mark; of one above the limit only its start, which is longer than the limit."""
+    line = offset = 0
+    while data := stream.readline(MAX_BYTES + 1):
+        line += 1
+        start, offset = offset, offset + len(data)
+        if len(data) > MAX_BYTES and not data.endswith(b"\n"):
+            while rest := stream.readline(CHUNK_BYTES):
+                offset += len(rest)
+                if rest.endswith(b"\n"):
+                    break
+        yield line, start, data.removeprefix(BOM) if start == 0 else data
+
+
 def text_rows(source: Source) -> Iterator[TextRow | RawReject]:
-    """The lines of the source; a line above the limit is refused in pieces of that size."""
+    """The lines of the source; one above the limit is refused."""
     with source.open() as stream:
-        line = offset = 0
-        while data := stream.readline(MAX_BYTES):
-            line += 1
-            start, offset = offset, offset + len(data)
-            if len(data) == MAX_BYTES and not data.endswith(b"\n"):
-                yield reject("line_too_long", line, start, data)
+        for line, start, data in numbered_lines(stream):
+            if len(data) > MAX_BYTES:
+                yield reject("line_too_long", line, start, data, too_long())
                 continue
             try:
-                text = data.decode("utf-8-sig" if start == 0 else "utf-8").strip()
+                text = data.decode("utf-8").strip()
             except UnicodeDecodeError:
                 yield reject("invalid_utf8", line, start, data)
                 continue

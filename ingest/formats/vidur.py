@@ -34,7 +34,7 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
         else:
             arrived += max(v.duration_ns(row.value.get("request_inter_arrival_delay"), "s") or 0, 0)
             columns = _columns(row.value, relative.placed(source, arrived))
-            yield checked(columns, line=row.line, offset=None, raw=row.text)
+            yield checked(columns, line=row.line, offset=row.offset, raw=row.text)
 
 
 def _columns(row: Mapping[str, str], started: int | None) -> dict[str, Any]:
