@@ -18,7 +18,7 @@ import shutil
 from array import array
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from uuid import uuid4
@@ -29,11 +29,12 @@ from ingest.formats.contract import RawSpan, Source
 from ingest.formats.heads import head_of
 from ingest.formats.otlp_columns import Piece
 from ingest.lines import UNJUDGED, json_rejects
-from ingest.mapping import Mapping
+from ingest.span_counts import SIGNALS, SpanCounts, SpanOptions, counts_of, summed
 from ingest.store import assembly, span_batch, spans, temporary
 from ingest.store.span_columns import Learned
 from ingest.store.spans import Intake, RawRelation
 from ingest.store.watch import watched
+from ingest.table_lines import Mender
 from ingest.unpack import Damage
 
 if TYPE_CHECKING:
@@ -60,44 +61,7 @@ Cancelling = Callable[[], bool]
 SAMPLE_BYTES = 4 << 20  # of a source, to learn its lists of names from
 GROUP_ROWS = 122_880  # rows of a row group: fewer in one statement stay in memory until the transaction ends
 OF_BATCH = frozenset({"span_batch", "span_stage", "span_shapes", "span_kinds"})  # temporary tables of a batch of spans
-MOST_NAMES = 200  # that are not understood, told by name; names with ids in them make more than anyone reads
 STAGED_BYTES = 32 << 20  # smaller sources go through a stage, so several may make up one upload
-SIGNALS = {"line.metrics": "metrics", "line.logs": "logs"}
-
-
-@dataclass(frozen=True)
-class SpanOptions:
-    """How spans are read.
-
-    `mapping`: a house's own names, before the built-in ones. `attributes`: "all" keeps unmapped attributes as JSON.
-    `sampling_rate`: share of traces that the source kept; None: that of the mapping, else of the trace state.
-    `source`: name of the format, for column `source` of requests.
-    """
-
-    mapping: Mapping = field(default_factory=Mapping)
-    attributes: Literal["all", "mapped"] = "all"
-    sampling_rate: float | None = None
-    source: str = "otlp_json"
-
-
-@dataclass(frozen=True)
-class SpanCounts:
-    """What became of the spans of one source: read = accepted + duplicate + rejected.
-
-    A line that cannot be read counts as one rejected span. `duplicate`: spans that stood already, or were told twice.
-    `replaced`: spans among them whose later telling was better and took the place of the first.
-    `rejects`: every rejected span, in source order. `not_understood`: attribute names that no field holds, with the
-    number of spans that carry them, most frequent first. `notes`: sentences a reader should know.
-    """
-
-    read: int = 0
-    accepted: int = 0
-    duplicate: int = 0
-    rejected: int = 0
-    replaced: int = 0
-    rejects: tuple[Reject, ...] = ()
-    not_understood: tuple[tuple[str, int], ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -200,7 +164,7 @@ class GatheredSpans:
         )
         temporary.release(cursor, OF_BATCH.__contains__)  # else the transaction holds those of all batches
         self._lines = array("q")
-        return _counts(intake, learned, rejects)
+        return counts_of(intake, learned, rejects)
 
 
 def stage_pieces(
@@ -238,7 +202,7 @@ def stage_pieces(
         with span_batch.piece_relation(cursor, piece, options.mapping) as relation:
             told = spans.refusals(cursor, relation, learned)
         rejects += [Reject(None, place, reason, head_of(head or ""), detail) for place, reason, head, detail in told]
-    return _counts(intake, learned, tuple(rejects))
+    return counts_of(intake, learned, tuple(rejects))
 
 
 def assemble(cursor: DuckDBPyConnection, *, cancelled: Cancelling | None = None) -> AssemblyCounts:
@@ -281,20 +245,31 @@ class SpanLoad:
         Args:
             start: its first bytes, to learn from.
         """
+        mender = Mender(self.store.scratch / f"mended-{uuid4().hex}.jsonl")
+        try:
+            counts = self._as_they_are(start, mender)
+            return self._with_mended(counts, mender) if mender.places.lines else counts
+        finally:
+            mender.path.unlink(missing_ok=True)
+
+    def _as_they_are(self, start: bytes, mender: Mender) -> SpanCounts:
+        """The lines that need no mending; those that do are left to the mender."""
         spans.prepare(self.cursor)
         relation = spans.lines_of(str(self.source.path), self.source.packing, "camel", self.options.mapping)
         sample = start[: start.rfind(b"\n") + 1] or start
         self._learn(sample)
         is_staged = self.source.size_bytes < STAGED_BYTES or spans.holds(self.cursor, self.upload_id)
         intake = _take_in(self.cursor, [relation], self.learned, self.upload_id, self.options, staged=is_staged)
-        rejects = self._line_rejects(relation, intake)
+        rejects = self._line_rejects(relation, intake, mender)
         if intake.refused.get("line.snake"):
             snake = spans.lines_of(str(self.source.path), self.source.packing, "snake", self.options.mapping)
             spans.learn(self.cursor, snake.sql, snake.parameters, self.learned)
             more = _take_in(self.cursor, [snake], self.learned, self.upload_id, self.options, staged=True)
-            rejects = sorted((*rejects, *self._line_rejects(snake, more)), key=lambda r: (r.line or 0, r.offset or 0))
+            rejects = sorted(
+                (*rejects, *self._line_rejects(snake, more, None)), key=lambda r: (r.line or 0, r.offset or 0)
+            )
             intake = intake.plus(more)
-        return _counts(intake, self.learned, tuple(rejects))
+        return counts_of(intake, self.learned, tuple(rejects))
 
     def document(self) -> SpanCounts:
         """Reads the source as JSON values however laid out: cut into lines first."""
@@ -361,19 +336,45 @@ class SpanLoad:
         finally:
             path.unlink(missing_ok=True)
 
-    def _line_rejects(self, relation: RawRelation, intake: Intake) -> list[Reject]:
-        """Where the refused lines and spans stand: read again with numbers, only if there are any."""
+    def _with_mended(self, counts: SpanCounts, mender: Mender) -> SpanCounts:
+        """The counts with those lines that only half a character kept from being read."""
+        places = mender.places
+        more = self._spooled(mender.path)
+        placed = (
+            replace(reject, line=places.lines[reject.line - 1], offset=places.offsets[reject.line - 1])
+            for reject in more.rejects
+            if reject.line
+        )
+        n = len(places.lines)
+        note = f"half characters in {n} {'line' if n == 1 else 'lines'} became question marks"
+        both = summed((counts, replace(more, rejects=tuple(placed), notes=(*more.notes, note))))
+        return replace(both, rejects=tuple(sorted(both.rejects, key=lambda r: (r.line or 0, r.offset or 0))))
+
+    def _line_rejects(self, relation: RawRelation, intake: Intake, mender: Mender | None) -> list[Reject]:
+        """Where the refused lines and spans stand: read again with numbers, only if there are any.
+
+        Args:
+            mender: takes the lines that it can mend, which are no rejects then.
+        """
         if not any(state not in spans.SILENT and state not in SIGNALS for state in intake.refused):
             return []
         told = [row for row in spans.refusals(self.cursor, relation, self.learned) if row[1] not in SIGNALS]
         records = sorted({row[0] for row in told})
+
+        def look(line: int, offset: int, data: bytes) -> bool:
+            if mender is not None:
+                mender.take(line, offset, data)
+            return False
+
         with self.source.open() as stream:
-            places = dict(
-                zip(records, _judged(json_rejects(stream, ((r, UNJUDGED, "") for r in records))), strict=True)
-            )
+            judged = _judged(json_rejects(stream, ((r, UNJUDGED, "") for r in records), look))
+            places = dict(zip(records, judged, strict=True))
+        mended = set(mender.places.lines) if mender is not None else set()
         rejects: list[Reject] = []
         for record, reason, head, detail in told:
             place = places[record]
+            if place.line in mended:
+                continue
             if reason == "line.bad":
                 rejects.append(replace(place, reason="invalid_json") if place.reason == "no_time" else place)
             elif reason == "line.other":
@@ -414,26 +415,3 @@ def _take_in(
 
 def _rate(options: SpanOptions) -> float | None:
     return options.sampling_rate if options.sampling_rate is not None else options.mapping.sampling_rate
-
-
-def _counts(intake: Intake, learned: Learned, rejects: tuple[Reject, ...]) -> SpanCounts:
-    ranked = sorted(learned.not_understood(intake.shapes).items(), key=lambda item: (-item[1], item[0]))
-    notes = [
-        f"{n} {'entry' if n == 1 else 'entries'} of {signal} skipped: only spans are read"
-        for state, signal in SIGNALS.items()
-        if (n := intake.refused.get(state, 0))
-    ]
-    if len(ranked) > MOST_NAMES:
-        notes.append(f"{len(ranked) - MOST_NAMES} further attribute names are not understood")
-    if intake.replaced:
-        notes.append(f"{intake.replaced} spans were told again with more or other content; the fuller telling stands")
-    return SpanCounts(
-        read=intake.told + len(rejects),
-        accepted=intake.accepted,
-        duplicate=intake.duplicate,
-        rejected=len(rejects),
-        replaced=intake.replaced,
-        rejects=rejects,
-        not_understood=tuple(ranked[:MOST_NAMES]),
-        notes=tuple(notes),
-    )

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.assemble import MOST_NAMES, GatheredSpans, SpanCounts, SpanOptions, load_spans
+from ingest.assemble import GatheredSpans, SpanCounts, SpanOptions, load_spans
 from ingest.errors import Cancelled, Reject
 from ingest.formats.contract import (
     Format,
@@ -30,6 +30,7 @@ from ingest.formats.unread import Unread
 from ingest.messages import load_messages
 from ingest.normalize import Normalizer, Stamp
 from ingest.receipts import FIRST_REJECTS, LoadOptions
+from ingest.span_counts import MOST_NAMES
 from ingest.store.append import add_rejects, add_requests
 from ingest.store.files import reachable
 from ingest.store.retention import closed

@@ -24,7 +24,7 @@ from ingest.load_flat import TableLoad
 from ingest.load_rows import RowLoad, load_otlp
 from ingest.paths import Found
 from ingest.receipts import FIRST_REJECTS, LoadOptions, Receipt, State
-from ingest.sniff import read_head, recognize, source_encoding
+from ingest.sniff import is_known, other_heads, read_head, recognize, source_encoding
 from ingest.store import lists
 from ingest.store.append import add_rejects, loaded_before, reject_counts
 from ingest.store.database import Store
@@ -100,7 +100,7 @@ class SourceLoad:
         if head.shape == "empty":
             self._refuse_damage(source)
             return self._entered(Told(), message=f"{self.file.name} is empty: there is nothing to read")
-        self.format = self._recognized(head)
+        self.format, head = self._recognized(source, head)
         encoding = source_encoding(source)
         if encoding != "utf-8" or (
             self.survey.longest_gap > MAX_LINE_BYTES and isinstance(self.format.reader, FlatReader)
@@ -149,17 +149,23 @@ class SourceLoad:
             total = self.file.path.stat().st_size
             self.job.progress(min(round(done), total), total)
 
-    def _recognized(self, head: Head) -> Format:
+    def _recognized(self, source: Source, head: Head) -> tuple[Format, Head]:
+        """The format, and the head that tells it."""
         try:
             found = recognize(head, FORMATS, self.options.format)
         except UnknownFormat:
-            names = {source.name for source in self.options.mapping.columns.values()}
-            if not names & {*head.columns, *head.keys}:
+            names = {column.name for column in self.options.mapping.columns.values()}
+            if names & {*head.columns, *head.keys}:
+                return flat.FORMAT, head  # the mapping tells its columns
+            for other in other_heads(source, head):
+                if is_known(other, FORMATS):
+                    found, head = recognize(other, FORMATS), other
+                    break
+            else:
                 raise
-            found = flat.FORMAT  # the mapping tells its columns
         if isinstance(found.reader, Refusal):
             raise UnusableFormat(found.reader.says(head))
-        return found
+        return found, head
 
     @contextmanager
     def _copy(self, source: Source, encoding: str) -> Iterator[Copy]:
@@ -184,9 +190,14 @@ class SourceLoad:
             if told.has_spans and self.job.assembles:
                 with store_errors(source.name):
                     assemble(cursor, cancelled=self.job.cancelled)
-            receipt = self._entered(told, cursor=cursor)
+            nothing = None if told.read else self._nothing(source)
+            receipt = self._entered(told, message=nothing, cursor=cursor)
         self._tell(source.size_bytes if copy is None else self.file.path.stat().st_size)
         return receipt
+
+    def _nothing(self, source: Source) -> str:
+        title = self.format.title if self.format is not None else ""
+        return f"{source.name} looks like {title}, and no row was found in it: there is none, or its frame is damaged"
 
     def _read(self, cursor: DuckDBPyConnection, source: Source, head: Head, copy: Copy | None) -> Told:
         assert self.format is not None  # noqa: S101  # set by run

@@ -27,6 +27,7 @@ from ingest.messages import stage_messages
 from ingest.receipts import LoadOptions
 from ingest.schema import NS_PER_S
 from ingest.selection import to_datetime
+from ingest.span_counts import summed
 from ingest.store import lists
 from ingest.store.append import add_rejects
 from ingest.store.database import Store
@@ -77,7 +78,7 @@ def receive(bodies: Iterable[tuple[Kind, bytes]], store: Store, options: LoadOpt
         told = [*_store_lines(lines, store, cursor, upload_id, options)]
         told += _store_messages(messages, cursor, upload_id, options)
         assemble(cursor)
-        counts = _sum(told)
+        counts = summed(told)
         _note(store, cursor, counts, upload_id=upload_id, size=size, now_ns=now_ns)
     return counts
 
@@ -129,22 +130,6 @@ def _store_messages(
     if bodies:
         counts = stage_messages(cursor, bodies, upload_id, _span_options(options, "protobuf"))
         yield replace(counts, rejects=tuple(replace(reject, offset=None) for reject in counts.rejects))
-
-
-def _sum(told: list[SpanCounts]) -> SpanCounts:
-    names: Counter[str] = Counter()
-    for counts in told:
-        names.update(dict(counts.not_understood))
-    return SpanCounts(
-        read=sum(counts.read for counts in told),
-        accepted=sum(counts.accepted for counts in told),
-        duplicate=sum(counts.duplicate for counts in told),
-        rejected=sum(counts.rejected for counts in told),
-        replaced=sum(counts.replaced for counts in told),
-        rejects=tuple(reject for counts in told for reject in counts.rejects),
-        not_understood=tuple(names.most_common()),
-        notes=tuple(dict.fromkeys(note for counts in told for note in counts.notes)),
-    )
 
 
 def _note(

@@ -7,7 +7,8 @@ Names of files never decide.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import polars as pl
 
@@ -29,20 +30,22 @@ BINARY_MAGIC: tuple[tuple[bytes, str], ...] = (  # what lies beside traces in fo
     (b"BZh", "a bzip2 archive; unpack it first"),
     (b"\xfd7zXZ", "an xz archive; unpack it first"),
 )
-MAX_HEAD_LINES = 200  # within which the first two rows of a table are looked for
+MAX_HEAD_LINES = 200  # within which the first rows of a table are looked for
+JUDGED_ROWS = 9  # of a table, by which it is told from prose with commas; a bad one among them is borne
+WIDE_HEAD_BYTES = 16 << 20  # what is looked at of JSON that its first 64 KiB do not tell: a long prompt goes first
 MAX_DEPTH = 3  # keys deeper than this tell formats no better
 _SPACE = b" \t\r\n"
 _CONTROL = re.compile(rb"[\x01-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]")  # which text does not have
 _TOKEN = re.compile(rb'[{}\[\],:]|"(?:[^"\\]|\\.)*"|(?P<torn>"(?:[^"\\]|\\.)*$)|[^\s{}\[\],:"]+', re.DOTALL)
 
 
-def read_head(source: Source) -> Head:
+def read_head(source: Source, size: int = HEAD_BYTES) -> Head:
     """The start of a source: shape, keys or columns.
 
     Raises:
         UnreadableInput: it unpacks to nothing that is whole.
     """
-    data = _start(source)
+    data = _start(source, size)
     if data.startswith(b"PAR1"):
         return Head(source.name, "parquet", data, columns=_parquet_columns(source))
     encoding = _text_of(data)
@@ -75,10 +78,26 @@ def _text_of(data: bytes) -> str:
     return CR_LINES if shape in ("csv", "json_lines", "text") else encoding
 
 
-def _start(source: Source) -> bytes:
-    """As much of the first 64 KiB as is whole."""
+def other_heads(source: Source, head: Head) -> Iterator[Head]:
+    """Further looks at JSON whose first value tells nothing: at the values on the next lines, then at more of it."""
+    if head.shape not in ("json_lines", "json_document"):
+        return
+    yield from _by_other_lines(head)
+    if len(head.data) >= HEAD_BYTES:
+        wide = read_head(source, WIDE_HEAD_BYTES)
+        yield wide
+        yield from _by_other_lines(wide)
+
+
+def _by_other_lines(head: Head) -> Iterator[Head]:
+    for line in object_lines(head.data)[1:]:
+        yield replace(head, keys=frozenset(json_keys(line)))
+
+
+def _start(source: Source, size: int = HEAD_BYTES) -> bytes:
+    """As much of the first bytes as is whole."""
     parts: list[bytes] = []
-    left = HEAD_BYTES
+    left = size
     try:
         with source.open() as file:
             while left > 0 and (part := one_step(file, min(left, 4096))):
@@ -129,7 +148,7 @@ def shape_of(data: bytes) -> Shape:
     if object_lines(data):
         return "json_lines"
     if start[:1] in b"{[":  # a zero byte within JSON is a fault of one line
-        return "binary" if b"\0" in data[:64] else _json_shape(start)
+        return "binary" if b"\0" in data[:64] and not _is_text_but_zeros(data) else _json_shape(start)
     if b"\0" in data:
         if not _is_damaged_text(start):
             return "binary"
@@ -142,22 +161,28 @@ def _is_damaged_text(data: bytes) -> bool:
     line, newline, _ = data.partition(b"\n")
     if not newline or b"\0" in line:
         return False
+    return _is_text_but_zeros(data)
+
+
+def _is_text_but_zeros(data: bytes) -> bool:
     rest = data.replace(b"\0", b"")
     return _CONTROL.search(rest) is None and "\ufffd" not in rest[:-4].decode("utf-8", "replace")
 
 
 def is_table(data: bytes) -> bool:
-    """Whether the first line is a header, and no heading: several names, and the next line has the delimiter too."""
-    records = _first_records(data)
+    """Whether the first line is a header, and no heading: several names, and half of the next lines have the delimiter
+    too."""
+    records = _first_records(data, 1 + JUDGED_ROWS)
     header = first_line(data)
     delimiter = delimiter_of(header)
     if not delimiter or len(split_header(header, delimiter)) < 2 or header.startswith("# "):
         return False
-    return len(records) < 2 or delimiter.encode() in records[1]
+    rows = records[1:]
+    return not rows or 2 * sum(delimiter.encode() in row for row in rows) >= len(rows)
 
 
-def _first_records(data: bytes) -> list[bytes]:
-    """The first two rows of a table, blank lines left out; a line end within quotes parts no rows."""
+def _first_records(data: bytes, count: int) -> list[bytes]:
+    """The first rows of a table, blank lines left out; a line end within quotes parts no rows."""
     lines = data.split(b"\n", MAX_HEAD_LINES)[:MAX_HEAD_LINES]
     records: list[bytes] = []
     taken: list[bytes] = []
@@ -170,10 +195,10 @@ def _first_records(data: bytes) -> list[bytes]:
         if n_quotes % 2 == 0:
             records.append(b"\n".join(taken))
             taken = []
-        if len(records) == 2:
+        if len(records) == count:
             return records
     if not records or not taken:  # a quote that never ends
-        return records or [line for line in lines if line.strip(_SPACE)][:2]
+        return records or [line for line in lines if line.strip(_SPACE)][:count]
     return [*records, b"\n".join(taken)]
 
 
@@ -267,7 +292,7 @@ def _text(token: bytes) -> str:
 
 def first_line(data: bytes) -> str:
     """The first line that is not blank, without its end; of a table its first row, which may have several lines."""
-    records = _first_records(data)
+    records = _first_records(data, 1)
     return records[0].rstrip(b"\r").decode("utf-8", "replace") if records else ""
 
 
@@ -305,6 +330,11 @@ def recognize(head: Head, formats: Sequence[Format], name: str | None = None) ->
     if best is None or best[0] <= 0:
         raise UnknownFormat(f"{head.name} is not a trace file, not read: {looks_like(head)}")
     return best[1]
+
+
+def is_known(head: Head, formats: Iterable[Format]) -> bool:
+    """Whether one of the formats recognizes the source."""
+    return any(candidate.sniff(head) > 0 for candidate in formats)
 
 
 def named(formats: Iterable[Format], name: str) -> Format:

@@ -23,7 +23,6 @@ from ingest.formats.json_rows import CHUNK_BYTES, json_rows
 from ingest.lines import Refused, is_text, mended, with_whole_characters
 
 
-
 @dataclass(frozen=True)
 class Table:
     """Header and delimiter of a table, by which its rows are shown without content."""

@@ -44,7 +44,11 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
             is_relative = is_relative or offset is not None
         if started is None and offset is None:
             yield reject(
-                "bad_value", row.line, row.offset, row.text, named("TIMESTAMP", row.value.get("TIMESTAMP"), "is no time")
+                "bad_value",
+                row.line,
+                row.offset,
+                row.text,
+                named("TIMESTAMP", row.value.get("TIMESTAMP"), "is no time"),
             )
             continue
         columns = {

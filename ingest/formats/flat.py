@@ -111,8 +111,7 @@ def told_with_unit(sources: Mapping_[str, str]) -> str:
 
 def sniff(head: Head) -> float:
     """A table is one of requests if it has tokens or durations, and a time, an id or a model."""
-    is_array = head.shape == "json_document" and head.data.lstrip()[:1] == b"["
-    if head.shape not in ("json_lines", "csv", "parquet") and not is_array:
+    if head.shape not in ("json_lines", "json_document", "csv", "parquet"):
         return 0.0
     names = head.columns or tuple(sorted({key.split(".")[0] for key in head.keys}))
     found = {column.column for column in columns(Head(head.name, head.shape, b"", columns=names))}

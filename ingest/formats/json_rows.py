@@ -31,6 +31,7 @@ Path = tuple[str, ...]  # keys from the top; "[]" stands for every index of an a
 # Up to the next bracket or comma, strings passed over; possessive, so that a missing end costs no second look
 _STRUCTURE = re.compile(rb'(?:[^"{}\[\],]++|"(?:[^"\\]++|\\.)*+")*+[{}\[\],]', re.DOTALL)
 _INSIDE = re.compile(rb'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+")*+[{}\[\]]', re.DOTALL)  # of a piece: commas do not matter
+_LINE_OF_VALUE = re.compile(rb"\n[ \t]*+(?=[{\[])")
 _KEY = re.compile(rb'"([^"]{1,256})"\s*:\s*[{\[]$')
 _BLANK = b" \t\r\n"
 
@@ -232,7 +233,8 @@ class _Cutter:
             token = self._buffer[self._at - 1 : self._at]
             if not self._open and (token not in b"{[" or self._buffer[found : self._at - 1].strip(_BLANK)):
                 yield self._reject("trailing_text" if n_values else "invalid_json", found)
-                return
+                self._to_line_of_value(found)
+                continue
             if token in b"{[":
                 if len(self._open) == MAX_NESTING:
                     yield self._reject("invalid_json", self._at - 1)
@@ -308,6 +310,17 @@ class _Cutter:
                 return None
         start, self._at = self._at, found.end()
         return start
+
+    def _to_line_of_value(self, start: int) -> None:
+        """Goes on to the next line that begins a value, or to the end: text between two values costs no value."""
+        self._at = start
+        while (found := _LINE_OF_VALUE.search(self._buffer, self._at)) is None:
+            newline = self._buffer.rfind(b"\n", self._at)
+            self._at = newline if newline >= 0 else len(self._buffer)
+            if not self._read():
+                self._at = len(self._buffer)
+                return
+        self._at = found.end()
 
     def _read(self) -> bool:
         """More bytes in the buffer; what lies before the piece being cut is let go."""

@@ -40,21 +40,22 @@ _TRACE_MARKS = {"bookmarked", "public", "html_path", "release", "project_id", "s
 
 @dataclass
 class _Top:
-    """What the observations at the top of one trace span together."""
+    """What the observations at the top of one trace span together; `count`: 2 stands for more, `first`: span id."""
 
     count: int = 0
     start_ns: int = 0
     end_ns: int = 0
+    first: str = ""
     name: str = ""
 
     @classmethod
     def read(cls, told: str) -> _Top:
         """What `written` wrote."""
-        count, start, end, name = told.split(" ", 3)
-        return cls(int(count), int(start), int(end), name)
+        count, start, end, first, name = told.split(" ", 4)
+        return cls(int(count), int(start), int(end), first, name)
 
     def written(self) -> str:
-        return f"{self.count} {self.start_ns} {self.end_ns} {self.name}"
+        return f"{self.count} {self.start_ns} {self.end_ns} {self.first} {self.name}"
 
 
 Tops = Memo | dict[str, str]  # trace id -> a written _Top
@@ -235,8 +236,10 @@ def _note_top(tops: Tops, row: Mapping[str, Any]) -> None:
         return
     end = v.instant_ns(row.get("end_time")) or start
     told = tops.get(trace_id)
-    top = _Top.read(told) if told else _Top(0, start, end, v.text(row.get("trace_name")) or "")
-    top.count += 1
+    span = _span_id(row.get("id"))
+    top = _Top.read(told) if told else _Top(1, start, end, span, v.text(row.get("trace_name")) or "")
+    if span != top.first:  # the same one told twice is no second one
+        top.count = 2
     top.start_ns, top.end_ns = min(top.start_ns, start), max(top.end_ns, end)
     tops[trace_id] = top.written()
 
@@ -288,7 +291,7 @@ def _span(
         reason, key = ("no_trace_id", "trace_id") if trace_id is None else ("start_unset", "start_time")
         return reject(reason, line, None, raw, named(key, row.get(key), "is none"))
     parent = v.text(row.get("parent_observation_id"))
-    has_root = not parent and _Top.read(tops.get(trace_id) or "0 0 0 ").count > 1
+    has_root = not parent and _Top.read(tops.get(trace_id) or "0 0 0  ").count > 1
     parent_id = _span_id(parent) if parent else _root_id(trace_id) if has_root else None
     end = v.instant_ns(row.get("end_time"))
     name = v.text(row.get("name")) or "observation"

@@ -30,6 +30,8 @@ RELEASED_BYTES = 32 << 20  # of a mapped document that are looked at before thei
 LONG_TEXT = 65_536  # of one value; a longer one is some prompt, and only its start is kept
 _SIGNALS = ("resourceSpans", "resource_spans", "resourceMetrics", "resourceLogs", "resource_metrics", "resource_logs")
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\],]', re.DOTALL)
+_LINE = re.compile(rb'\n[ \t]*\{[ \t]*"(?:%s)"' % "|".join(_SIGNALS).encode())  # an export request that begins a line
+_TEXT = re.compile(rb"[^\s,]+")  # between documents there is none
 _SPANS_KEYS = (b'"resourceSpans"', b'"resource_spans"')
 _OTHER_KEYS = (b'"resourceMetrics"', b'"resource_metrics"', b'"resourceLogs"', b'"resource_logs"')
 
@@ -50,9 +52,11 @@ def is_document(start: bytes) -> bool:
         start: the first bytes of the source, the longer the surer.
     """
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    end, line = _value_end(text), _LINE.search(text)
     if text[:1] == b"[":
-        return True
-    end = _value_end(text)
+        return line is None or end is None or line.start() < end
+    if line and (end is None or line.start() < end):  # a bad line goes first; no document is laid out so
+        return False
     newline = text.find(b"\n")
     if end is None:
         return 0 <= newline < len(text)
@@ -119,6 +123,7 @@ class _Walk:
         self.document_at = 0
         self.entry_at = -1
         self.n_entries = 0
+        self.ended_at = 3 if data[:3] == b"\xef\xbb\xbf" else 0  # end of the last document, or of what is none
 
     def run(self) -> Iterator[Piece | Reject]:
         for token in _TOKEN.finditer(self.data):
@@ -126,16 +131,28 @@ class _Walk:
             if token.start() - self.released > RELEASED_BYTES:
                 self._release(token.start())
             if mark in (b"{", b"["):
+                if self.depth == 0:
+                    yield from self._between(token.start())
                 self._open(mark, token.start())
             elif mark in (b"}", b"]"):
-                if self.depth == 0 and not self.is_array:
-                    yield self._reject(token.start(), "invalid_json")
-                    return
-                yield from self._close(mark, token.end())
+                if self.depth:
+                    yield from self._close(mark, token.end())
+                elif self.is_array and mark == b"]":
+                    yield from self._between(token.start())
+                    self.is_array, self.ended_at = False, token.end()
             elif self.depth == 1 and mark != b",":
                 self.key = mark
         if self.depth or self.is_array:
             yield from self._torn()
+        else:
+            yield from self._between(len(self.data))
+
+    def _between(self, end: int) -> Iterator[Reject]:
+        """What stands between two documents and is none, as one reject."""
+        found = _TEXT.search(self.data, self.ended_at, end)
+        if found:
+            yield self._reject(found.start(), "trailing_text" if self.ended_at > 3 else "invalid_json")
+        self.ended_at = end
 
     def _release(self, at: int) -> None:
         """Lets go of the pages that were looked at; what is looked at again is read again."""
@@ -147,6 +164,7 @@ class _Walk:
         if self.depth == 0 and mark == b"[" and not self.is_array:
             self.is_array = True
             self.document_at = at
+            self.ended_at = at + 1
             return
         if self.depth == 0:
             self.document_at, self.n_entries = at, 0
@@ -157,10 +175,9 @@ class _Walk:
         self.depth += 1
 
     def _close(self, mark: bytes, end: int) -> Iterator[Piece]:
-        if self.depth == 0:
-            self.is_array = False
-            return
         self.depth -= 1
+        if self.depth == 0:
+            self.ended_at = end
         if self.depth == 2 and self.entry_at >= 0:
             self.n_entries += 1
             yield from self._entry(self.array_key, self.entry_at, end)

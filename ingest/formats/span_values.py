@@ -18,6 +18,11 @@ from ingest.formats import values as v
 KINDS = {"internal": 1, "server": 2, "client": 3, "producer": 4, "consumer": 5}
 STATUS = {"unset": 0, "ok": 1, "error": 2}
 
+_VALUE_KINDS = frozenset(
+    f"{kind}{end}"
+    for kind in ("string", "int", "double", "bool", "array", "kvlist", "bytes")
+    for end in ("Value", "_value")
+)
 _HEX = re.compile(r"[0-9a-fA-F]+$")
 
 
@@ -55,12 +60,13 @@ def tagged(value: object) -> dict[str, str]:
 
 
 def _unwrapped(value: object) -> object:
-    """The value inside `{"stringValue": ...}` and its kin; 64-bit integers may be text."""
-    if not isinstance(value, dict) or len(value) != 1:
+    """The value inside `{"stringValue": ...}` and its kin, fields beside it passed over; 64-bit integers may be text."""
+    if not isinstance(value, dict):
+        return value
+    kind = next((name for name in value if name in _VALUE_KINDS), None)
+    if kind is None:
         return None if value == {} else value
-    kind, inner = next(iter(value.items()))
-    if kind in ("stringValue", "intValue", "doubleValue", "boolValue", "string_value", "int_value", "double_value"):
-        return inner
+    inner = value[kind]
     if kind in ("arrayValue", "array_value"):
         return [_unwrapped(one) for one in v.listing(v.at(inner, "values"))]
     if kind in ("kvlistValue", "kvlist_value"):
@@ -69,7 +75,7 @@ def _unwrapped(value: object) -> object:
             for one in v.listing(v.at(inner, "values"))
             if isinstance(one, dict)
         }
-    return inner if kind in ("bytesValue", "bytes_value", "bool_value") else value
+    return inner
 
 
 def flattened(value: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
@@ -104,17 +110,19 @@ def parent_id(value: object) -> str | None:
 
 
 def kind_of(value: object) -> int:
-    """OTLP's number of a span kind, of its name in any spelling or of the number itself."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value if 0 <= value <= 5 else 0
+    """OTLP's number of a span kind, of its name in any spelling or of the number itself, which may be text."""
+    number = v.integer(value)
+    if number is not None:
+        return number if 0 <= number <= 5 else 0
     name = (v.text(value) or "").lower().removeprefix("span_kind_").removeprefix("spankind.")
     return KINDS.get(name, 0)
 
 
 def status_of(value: object) -> int:
-    """OTLP's number of a status code, of its name in any spelling or of the number itself."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value if 0 <= value <= 2 else 0
+    """OTLP's number of a status code, of its name in any spelling or of the number itself, which may be text."""
+    number = v.integer(value)
+    if number is not None:
+        return number if 0 <= number <= 2 else 0
     name = (v.text(value) or "").lower().removeprefix("status_code_").removeprefix("statuscode.")
     return STATUS.get(name, 0)
 

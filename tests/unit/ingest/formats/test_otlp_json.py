@@ -82,7 +82,7 @@ def test_a_long_entry_becomes_several_without_losing_or_repeating_a_span(monkeyp
 def test_a_bracket_too_many_is_one_reject() -> None:
     assert list(pieces(b'{"a":1}}')) == [
         Piece(b'{"a":1}', 1, 0),
-        Reject(1, 7, "invalid_json", "}"),
+        Reject(1, 7, "trailing_text", "}"),
     ]
 
 
