@@ -17,6 +17,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.exceptions import HTTPException
 
+from api.export_answer import PATH, failure
 from api.grpc_door import open_grpc
 from api.house import open_house
 from api.keys import KeyRing, keys_file
@@ -113,8 +114,11 @@ def _limit(settings: Settings, path: str) -> int:
 
 
 def _answer(request: Request, members: dict[str, object], retry_after: int | None = None) -> Response:
-    """The problem: a page for a reader at a browser, JSON for programs and below /api."""
+    """The problem: a page for a reader at a browser, JSON for programs and below /api, a status of OTLP for exporters."""
     headers = {"retry-after": str(retry_after)} if retry_after is not None else {}
+    if request.url.path == PATH:
+        status, media, body = failure(request.headers.get("content-type", ""), members)
+        return Response(body, status, headers, media)
     reads_page = request.method == "GET" and "text/html" in request.headers.get("accept", "")
     if reads_page and not request.url.path.startswith(("/api/", "/v1/")):
         hint = members.get("hint")

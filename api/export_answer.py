@@ -7,13 +7,19 @@ Source: OTLP specification, sections on partial success and on failures; google/
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from http import HTTPStatus
 
 from google.protobuf.any_pb2 import Any
 from google.protobuf.duration_pb2 import Duration
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
+from api.problems import rpc_code
 from ingest.receive import Checked, Kind
 
+PATH = "/v1/traces"  # of exports over HTTP
+MEDIA: dict[str, Kind] = {"application/x-protobuf": "protobuf", "application/json": "json"}
+MEDIA_OF = {kind: media for media, kind in MEDIA.items()}
 RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
 LENGTH_DELIMITED = 2  # wire type of texts and messages
 MORE = 0x80  # bit of a varint's byte that is not the last
@@ -32,6 +38,29 @@ def success(kind: Kind, checked: Checked) -> bytes:
     if not refused:
         return b"{}"
     return json.dumps({"partialSuccess": {"rejectedSpans": str(refused), "errorMessage": says}}).encode()
+
+
+def media_of(content_type: str) -> str:
+    """The media type of a header, without its parameters."""
+    return content_type.split(";", maxsplit=1)[0].strip().lower()
+
+
+def failure(content_type: str, problem: Mapping[str, object]) -> tuple[int, str, bytes]:
+    """Status, media type and body of an export that fails: a google.rpc.Status in the encoding of the request, in JSON
+    if that is none.
+
+    Args:
+        content_type: header of the request.
+        problem: members of the problem (problems.problem) that any other route answers with.
+    """
+    status = int(str(problem["status"]))
+    if status == HTTPStatus.UNPROCESSABLE_ENTITY:  # a body that is no export request is a bad request here
+        status = HTTPStatus.BAD_REQUEST.value
+    code = rpc_code(status)
+    message = ". ".join(str(problem[name]) for name in ("detail", "hint") if problem.get(name))
+    if MEDIA.get(media_of(content_type)) == "protobuf":
+        return status, MEDIA_OF["protobuf"], rpc_status(code, message)
+    return status, MEDIA_OF["json"], json.dumps({"code": code, "message": message}).encode()
 
 
 def rpc_status(code: int, message: str, retry_after: int | None = None) -> bytes:

@@ -15,6 +15,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.bodies import too_large
+from api.export_answer import PATH, failure
 from api.keys import OPEN_PATHS, KeyRing, key_in, may
 from api.problems import MEDIA_TYPE, Refused, problem_of
 from api.settings import LOOPBACK
@@ -34,14 +35,17 @@ DEFAULT_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; f
 
 
 async def refuse(refusal: Refused, scope: Scope, send: Send) -> None:
-    """Answer with the problem of a refusal."""
-    body = json.dumps(problem_of(refusal, scope["path"])).encode()
-    headers = [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode())]
+    """Answer with the problem of a refusal, an exporter with what it expects."""
+    members = problem_of(refusal, scope["path"])
+    status, media, body = refusal.status, MEDIA_TYPE, json.dumps(members).encode()
+    if scope["path"] == PATH:
+        status, media, body = failure(Headers(scope=scope).get("content-type", ""), members)
+    headers = [(b"content-type", media.encode()), (b"content-length", str(len(body)).encode())]
     if refusal.status == HTTPStatus.UNAUTHORIZED:
         headers.append((b"www-authenticate", b'Basic realm="tailwise", charset="UTF-8"'))
     if refusal.retry_after is not None:
         headers.append((b"retry-after", str(refusal.retry_after).encode()))
-    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 

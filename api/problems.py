@@ -81,7 +81,11 @@ RPC_INVALID, RPC_INTERNAL = 3, 13  # of other refusals; of faults of the server
 
 def rpc_code_of(error: ServiceError) -> int:
     """google.rpc.Code of an error."""
-    status = status_of(error)
+    return rpc_code(status_of(error))
+
+
+def rpc_code(status: int) -> int:
+    """google.rpc.Code of a status over HTTP."""
     return RPC_CODES.get(status, RPC_INVALID if status < HTTPStatus.INTERNAL_SERVER_ERROR else RPC_INTERNAL)
 
 

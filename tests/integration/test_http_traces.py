@@ -6,17 +6,22 @@ import gzip
 import json
 import sys
 import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from fastapi.testclient import TestClient
+from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
+from api.keys import KeyRing, keys_file
+from api.routes import traces
 from tests.support.otlp_rows import as_protobuf
 from tests.support.server import client, put
 from tests.support.shared import shared
@@ -146,6 +151,53 @@ def test_what_will_never_go_through_is_refused(
     with client(tmp_path, max_body_bytes=1000, max_unpacked_bytes=50_000) as service:
         said = service.post("/v1/traces", content=content, headers=headers)
     assert (said.status_code, "retry-after" in said.headers) == (status, False)
+
+
+def status_in(said: httpx2.Response) -> tuple[int, int, str]:
+    """Status code of an answer, code and words of the google.rpc.Status in it."""
+    if said.headers["content-type"] == PROTOBUF:
+        told = Status.FromString(said.content)
+        return said.status_code, told.code, told.message
+    assert said.headers["content-type"] == JSON
+    assert set(said.json()) == {"code", "message"}
+    return said.status_code, said.json()["code"], said.json()["message"]
+
+
+@pytest.mark.parametrize("media", [JSON, PROTOBUF])
+def test_every_refusal_is_a_status_in_the_encoding_of_the_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, media: str
+) -> None:
+    def said(content: bytes | Iterator[bytes], more: Mapping[str, str] = {}, **settings: Any) -> tuple[int, int, str]:
+        with client(tmp_path, **settings) as service:
+            service._transport.raise_server_exceptions = False  # type: ignore[attr-defined]  # a fault is answered
+            for _ in range(settings.get("requests_per_second", 0) * 2):
+                service.post("/v1/traces", content=b"", headers={"content-type": media})
+            answer = service.post("/v1/traces", content=content, headers={"content-type": media} | dict(more))
+        assert answer.headers["content-type"] == media
+        return status_in(answer)
+
+    assert said(b"\xff")[:2] == (400, 3)
+    assert said(b" " * 2000, max_body_bytes=1000)[:2] == (413, 8)
+    assert said(iter([b" " * 600] * 4), max_body_bytes=1000)[:2] == (413, 8)
+    assert said(b"", {"content-encoding": "br"})[:2] == (415, 3)
+    assert said(b"", {"sec-fetch-site": "cross-site"})[:2] == (403, 7)
+    assert said(b"", {"host": "elsewhere"})[:2] == (421, 3)
+    assert said(b"", requests_per_second=1)[:2] == (429, 8)
+    KeyRing(keys_file(tmp_path / "store.duckdb")).add("reader", "read")
+    key = "this server wants a key. tailwise keys add makes one; send it as Authorization: Bearer KEY"
+    assert said(b"") == (401, 16, key)
+    keys_file(tmp_path / "store.duckdb").unlink()
+    monkeypatch.setattr(traces, "unpack", lambda *_: 1 / 0)
+    says = "the server met an error that it does not know (ZeroDivisionError); its log has more"
+    assert said(b"") == (500, 13, says)
+
+
+def test_a_refusal_of_no_encoding_of_otlp_is_a_status_in_json(tmp_path: Path) -> None:
+    with client(tmp_path) as service:
+        told = service.post("/v1/traces", content=b"{}", headers={"content-type": "text/plain"})
+        read = service.get("/v1/traces", headers={"accept": "text/html"})
+    assert status_in(told)[:2] == (415, 3)
+    assert status_in(read)[:2] == (405, 3)
 
 
 def test_a_full_backlog_and_a_hurried_client_are_told_when_to_come_back(tmp_path: Path) -> None:
