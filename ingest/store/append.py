@@ -47,7 +47,8 @@ def _keep(store: Store, cursor: DuckDBPyConnection, upload_id: str, rows: pl.Dat
         return
     cursor.execute("CREATE OR REPLACE TEMP TABLE told_again AS SELECT * FROM requests LIMIT 0").fetchall()
     store.append("requests", rows, cursor, into="told_again")
-    shadows.keep(cursor, upload_id, "SELECT * FROM told_again", [column.name for column in REQUESTS])
+    names = [column.name for column in REQUESTS]
+    shadows.keep(cursor, shadows.REQUEST_ROWS, upload_id, "SELECT * FROM told_again", names)
     temporary.release(cursor, "told_again".__eq__)
 
 

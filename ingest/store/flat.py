@@ -111,8 +111,8 @@ class _Load:
             told = f"SELECT {key} AS k FROM ({select}) WHERE reason IS NULL"
             stands = f"SELECT NULL, k FROM ({told}) WHERE k IN (SELECT {key} FROM {table} WHERE upload_id <> ?)"
             remember(self.cursor, table, mine, stands, [mine])
-            if table == "requests":
-                shadows.keep(self.cursor, mine, f"SELECT * FROM ({select}) WHERE reason IS NULL", columns)
+            kind = shadows.REQUEST_ROWS if table == "requests" else shadows.HOUR_ROWS
+            shadows.keep(self.cursor, kind, mine, f"SELECT * FROM ({select}) WHERE reason IS NULL", columns)
         return accepted, duplicate, rejected
 
     def _do(self, sql: str, parameters: Sequence[object] = ()) -> None:

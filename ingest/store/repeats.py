@@ -57,8 +57,9 @@ def pass_on(store: Store, cursor: DuckDBPyConnection, upload_id: str) -> int:
     heirs: Counter[str] = Counter(tellings.pass_on(cursor, upload_id))
     for table in KEYS:
         heirs.update(_pass_rows(cursor, table, upload_id))
-    shadows.put_back(cursor)
-    shadows.pass_on(cursor, upload_id)
+    for kind in shadows.ALL:
+        shadows.put_back(cursor, kind)
+        shadows.pass_on(cursor, kind, upload_id)
     for heir, n_rows in heirs.items():
         _tell(store, cursor, heir, n_rows, upload_id)
     return heirs.total()
@@ -104,13 +105,14 @@ def _pass_everything(store: Store, cursor: DuckDBPyConnection, upload_id: str, h
 
 
 def _pass_rows(cursor: DuckDBPyConnection, table: Told, upload_id: str) -> dict[str, int]:
-    """Rows that went to each heir."""
+    """Rows that went to each heir; not those of requests made from spans, which are made anew."""
     key = KEYS[table]
+    mine = f"SELECT {key} FROM {table} WHERE upload_id = $2{' AND root IS NULL' if table == 'requests' else ''}"
     cursor.execute(
         f"""CREATE OR REPLACE TEMP TABLE row_heirs AS
         SELECT row_key, arg_min(upload_id, (received_ns, upload_id)) AS heir
         FROM repeats JOIN uploads USING (upload_id)
-        WHERE told = $1 AND upload_id <> $2 AND row_key IN (SELECT {key} FROM {table} WHERE upload_id = $2)
+        WHERE told = $1 AND upload_id <> $2 AND row_key IN ({mine})
         GROUP BY row_key""",
         [table, upload_id],
     )

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from itertools import permutations
 from pathlib import Path
 
+import polars as pl
+import pytest
 from polars.testing import assert_frame_equal
 
 from ingest.forget import forget
@@ -184,3 +188,39 @@ def test_of_log_lines_told_differently_the_other_stands(tmp_path: Path) -> None:
         load(paths[1], fresh, PLAIN, upload_id="w")
         assert_frame_equal(store.read("requests"), fresh.read("requests"))
         assert store.read("repeats").height == 0
+
+
+HOURS = {
+    "one": ['a "{b,2026-03-02T10:00:00Z,3600,1800,7.1', "b,2026-03-02T10:00:00Z,3600,900,"],
+    "two": [
+        'a "{b,2026-03-02T10:00:00Z,3600,60,0.000000000001',
+        "b,2026-03-02T10:00:00Z,3600,900,",
+        "c,2026-03-02T10:00:00Z,1,1,",
+    ],
+    "three": ["b,2026-03-02T10:00:00Z,1200,900,", 'a "{b,2026-03-02T10:00:00Z,3600,60,0.000000000001'],
+}
+
+
+def hours_of(folder: Path, loaded: Sequence[str], gone: Sequence[str] = ()) -> pl.DataFrame:
+    with Store.open() as store:
+        for name in loaded:
+            header = "replica,hour,up_s,busy_s,cost_usd"
+            rows = [
+                header,
+                *(f'"{row.replace(chr(34), chr(34) * 2).replace(",", chr(34) + ",", 1)}' for row in HOURS[name]),
+            ]
+            (path,) = write(folder, {f"{name}.csv": "\n".join(rows).encode()})
+            load(path, store, PLAIN, upload_id=name)
+        for name in gone:
+            forget(store, name)
+        return store.read("replica_hours", order="replica")
+
+
+@pytest.mark.parametrize("loaded", [*permutations(HOURS)])
+def test_replica_hours_told_otherwise_come_back_when_the_upload_that_stands_goes(
+    tmp_path: Path, loaded: tuple[str, ...]
+) -> None:
+    for n_gone in (1, 2, 3):
+        for gone in permutations(HOURS, n_gone):
+            left = [name for name in loaded if name not in gone]
+            assert_frame_equal(hours_of(tmp_path, loaded, gone), hours_of(tmp_path, left))
