@@ -5,17 +5,19 @@ Input: messages with their places, in order. Output: SpanCounts; every reject ha
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from queue import Full, Queue
-from threading import Event, Thread
+from queue import SimpleQueue
+from threading import Event, Semaphore, Thread
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ingest.assemble import Cancelling, Progress, SpanCounts, SpanOptions, stage_pieces
 from ingest.errors import Cancelled, Reject, UnreadableInput
 from ingest.formats.contract import Head, Source
 from ingest.formats.otlp_columns import Columns, Piece
+from ingest.formats.otlp_kernel import Kernel, plain
 from ingest.formats.otlp_protobuf import Message, messages
 from ingest.store.span_columns import promoted
 from ingest.store.watch import watched
@@ -25,10 +27,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-PIECE_SPANS = 65_536  # held in Python at once; the store takes a piece at a fixed cost of some 50 ms
-PIECE_BYTES = 64 << 20  # the same of messages with long texts
+PIECE_SPANS = 245_760  # held in Python at once: two row groups, for the store gives a core no less than one
+PIECE_BYTES = 192 << 20  # the same of messages with long texts
+LARGE_BYTES = 256 << 20  # from here on it pays to load compiled code, which takes about a second
 FEW_BYTES = 32 << 20  # smaller sources go through a stage, so several may make up one upload
-WAIT_S = 0.2
 
 
 def load_messages(
@@ -58,7 +60,8 @@ def load_messages(
             with source.open() as stream:
                 yield from messages(stream, head.data)
 
-        return _taken(cursor, found, upload_id, options, is_large=size >= FEW_BYTES, cancelled=cancelled)
+        kernel, is_large = kernel_for(size), size >= FEW_BYTES
+        return _taken(cursor, found, upload_id, options, is_large=is_large, kernel=kernel, cancelled=cancelled)
 
     tick = None if progress is None else lambda done: progress(min(done, size), size)
     counts = watched(cursor, work, tick=tick, cancelled=cancelled)
@@ -72,7 +75,22 @@ def stage_messages(
 ) -> SpanCounts:
     """Counts of some bodies whose spans are now in the store; requests follow with `assemble`."""
     found = [Message(body, number) for number, body in enumerate(bodies)]
-    return _taken(cursor, lambda: found, upload_id, options, is_large=False, cancelled=None)
+    return _taken(cursor, lambda: found, upload_id, options, is_large=False, kernel=plain(), cancelled=None)
+
+
+def kernel_for(size: int) -> Kernel:
+    """Compiled code for a large source, if the extra `protobuf` is installed.
+
+    Args:
+        size: bytes of the source.
+    """
+    if size >= LARGE_BYTES or "ingest.formats.otlp_compiled" in sys.modules:
+        try:
+            from ingest.formats.otlp_compiled import kernel
+        except ImportError:
+            return plain()
+        return kernel()
+    return plain()
 
 
 def _taken(
@@ -82,16 +100,19 @@ def _taken(
     options: SpanOptions,
     *,
     is_large: bool,
+    kernel: Kernel,
     cancelled: Cancelling | None,
 ) -> SpanCounts:
     rejects: list[Reject] = []
     names = promoted(options.mapping)
-    pieces = _pieces(found(), names, rejects, cancelled)
+
+    def pieces(rejects: list[Reject]) -> Generator[Piece, None, None]:
+        return _pieces(found(), names, rejects, cancelled, kernel)
 
     def again() -> Iterator[Piece]:
-        return _pieces(found(), names, [], cancelled)
+        return pieces([])
 
-    with closing(one_ahead(pieces) if is_large else pieces) as told:
+    with closing(one_ahead(pieces(rejects)) if is_large else pieces(rejects)) as told:
         counts = stage_pieces(cursor, told, again, upload_id, options, is_large=is_large)
     return replace(
         counts,
@@ -102,11 +123,15 @@ def _taken(
 
 
 def _pieces(
-    found: Iterable[Message], names: Sequence[str], rejects: list[Reject], cancelled: Cancelling | None
+    found: Iterable[Message],
+    names: Sequence[str],
+    rejects: list[Reject],
+    cancelled: Cancelling | None,
+    kernel: Kernel,
 ) -> Generator[Piece, None, None]:
     """The messages in pieces; those that cannot be read are added to the rejects."""
-    columns = Columns(names)
-    size = 0
+    columns = Columns(names, kernel)
+    size, most = 0, PIECE_SPANS // 2  # the first piece is smaller, so that the store begins sooner
     taken: dict[int, Reject] = {}  # messages of the piece by their place, told as they are if they turn out broken
 
     def piece() -> Piece:
@@ -128,9 +153,9 @@ def _pieces(
             continue
         taken[message.offset] = message.reject("bad_value")
         size += len(message.body)
-        if columns.n_spans >= PIECE_SPANS or size >= PIECE_BYTES:
+        if columns.n_spans >= most or size >= PIECE_BYTES:
             yield piece()
-            size = 0
+            size, most = 0, PIECE_SPANS
     if columns.n_spans:
         yield piece()
 
@@ -140,26 +165,18 @@ def one_ahead(items: Iterator[T]) -> Generator[T, None, None]:
 
     An error of the items is raised where its item would have come.
     """
-    made: Queue[tuple[Literal["item", "error", "end"], Any]] = Queue(1)
+    made: SimpleQueue[tuple[Literal["item", "error", "end"], Any]] = SimpleQueue()
+    is_wanted = Semaphore()  # the next one is begun when the one before it was taken: no more than two are held
     is_over = Event()
-
-    def put(kind: Literal["item", "error", "end"], value: Any) -> None:
-        while not is_over.is_set():
-            try:
-                made.put((kind, value), timeout=WAIT_S)
-            except Full:
-                continue
-            return
 
     def run() -> None:
         try:
-            for item in items:
-                put("item", item)
-                if is_over.is_set():
-                    return
-            put("end", None)
+            while is_wanted.acquire() and not is_over.is_set():
+                made.put(("item", next(items)))
+        except StopIteration:
+            made.put(("end", None))
         except BaseException as error:  # raised in the thread that asks for the item
-            put("error", error)
+            made.put(("error", error))
 
     thread = Thread(target=run, name="ahead")
     thread.start()
@@ -170,7 +187,10 @@ def one_ahead(items: Iterator[T]) -> Generator[T, None, None]:
                 return
             if kind == "error":
                 raise value
+            is_wanted.release()
             yield value
+            del value
     finally:
         is_over.set()
+        is_wanted.release()
         thread.join()

@@ -138,7 +138,7 @@ def request_class() -> Any:
 
 
 def class_of(name: str) -> Any:
-    """Class of the parts of a span, their attributes left as bytes, or of an attribute."""
+    """Class of a resource, a scope and the parts of a span, their attributes left as bytes, or of an attribute."""
     return _part_classes()[name]
 
 
@@ -164,5 +164,6 @@ def _classes(*opaque: str) -> dict[str, Any]:
     kinds = (
         *(trace_service_pb2.ExportTraceServiceRequest.DESCRIPTOR, common_pb2.KeyValue.DESCRIPTOR, span),
         *(*span.nested_types, trace_pb2.Status.DESCRIPTOR),
+        *(resource_pb2.Resource.DESCRIPTOR, common_pb2.InstrumentationScope.DESCRIPTOR),
     )
     return {kind.name: GetMessageClass(pool.FindMessageTypeByName(kind.full_name)) for kind in kinds}

@@ -43,21 +43,30 @@ _ODD_NUMBERS = np.array(
     np.uint64,
 ).view(np.int64)  # multipliers: odd, their bits without a pattern
 SPREAD = _ODD_NUMBERS[0]
+_ZERO = np.zeros(1, np.int64)
 
 
 class Data:
-    """Bytes of some spans, eight of which are read at any place at once."""
+    """Bytes of some spans, eight of which are read at any place at once.
 
-    def __init__(self, spans: Sequence[bytes]) -> None:
-        sizes = np.fromiter(map(len, spans), np.int64, len(spans))
-        self.ends: Ints = np.cumsum(sizes)
-        self.starts: Ints = self.ends - sizes
-        self.bytes = b"".join((*spans, bytes(MARGIN)))
+    Args:
+        data: MARGIN zeros at the end.
+        starts, ends: of each span.
+    """
+
+    def __init__(self, data: bytes, starts: Ints, ends: Ints) -> None:
+        self.bytes, self.starts, self.ends = data, starts, ends
         # untyped, for numpy gathers what may lie unaligned half as fast where it has a type
         self._words: npt.NDArray[Any] = np.ndarray((len(self.bytes) - 8,), "V8", self.bytes, strides=(1,))
         self._keys: npt.NDArray[Any] = np.ndarray(
             (len(self.bytes) - LONG_KEY,), f"V{LONG_KEY}", self.bytes, strides=(1,)
         )
+
+    @classmethod
+    def of(cls, spans: Sequence[bytes]) -> Data:
+        """The spans one after the other."""
+        ends = np.cumsum(np.fromiter(map(len, spans), np.int64, len(spans)))
+        return cls(b"".join((*spans, bytes(MARGIN))), np.concatenate([_ZERO, ends[:-1]])[: len(ends)], ends)
 
     def word(self, at: Ints) -> Ints:
         """The eight bytes at each of these places."""

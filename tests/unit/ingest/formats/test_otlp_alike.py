@@ -80,7 +80,7 @@ def test_spans_unlike_all_others_are_left(monkeypatch: pytest.MonkeyPatch) -> No
     other = Span(name="b", attributes=[attribute("other", int_value=1)])
     spans = [span.SerializeToString() for span in (*alike[:3], other, *alike[3:])]
     keys = Keys()
-    read = otlp_alike.read(Data(spans), keys)
+    read = otlp_alike.read(Data.of(spans), keys)
     assert (read.rows.tolist(), read.rest.tolist()) == ([0, 1, 2, 4, 5, 6], [3])
     ((kind, numbers),) = read.attributes.items()
     assert (kind, numbers.rows.tolist(), numbers.sizes.tolist()) == (0x18, [0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5])

@@ -18,7 +18,7 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status
 
 from ingest.errors import UnreadableInput
-from ingest.formats import otlp_alike
+from ingest.formats import otlp_alike, otlp_columns, otlp_compiled
 from ingest.formats.contract import RawSpan
 from ingest.formats.otlp_columns import CHUNK_SPANS, Columns, Piece
 from ingest.formats.otlp_library import KnownAttributes, class_of, text_of
@@ -90,11 +90,14 @@ def test_every_field_of_a_span_is_read() -> None:
     assert piece.spans.select("event_first_ns", "event_error", "event_gap_ns").rows() == [(START + 1, "Late", None)]
 
 
-@pytest.fixture(autouse=True, scope="module", params=[1, otlp_alike.LEAST])
-def least(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Few spans are read as many are, and as few are."""
+@pytest.fixture(autouse=True, scope="module", params=[1, otlp_alike.LEAST, "compiled"])
+def way(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Few spans are read as many are, as few are, and by compiled code."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(otlp_alike, "LEAST", request.param)
+        if request.param == "compiled":
+            patch.setattr(otlp_columns, "plain", otlp_compiled.kernel)
+        else:
+            patch.setattr(otlp_alike, "LEAST", request.param)
         yield
 
 

@@ -12,7 +12,7 @@ from tests.support.otlp_rows import attribute
 
 def numbers(keys: wire.Keys, names: list[str]) -> list[str]:
     """Names by the numbers that they are given."""
-    data = wire.Data([name.encode() for name in names])
+    data = wire.Data.of([name.encode() for name in names])
     return [keys.names[i] for i in keys.numbers(data, data.starts, data.ends - data.starts)]
 
 
@@ -41,7 +41,7 @@ def test_keys_that_share_a_slot_keep_their_names(monkeypatch: pytest.MonkeyPatch
 
 def test_a_key_that_is_not_utf8_has_replacement_characters() -> None:
     keys = wire.Keys()
-    data = wire.Data([b"a\xffb"])
+    data = wire.Data.of([b"a\xffb"])
     keys.numbers(data, data.starts, data.ends)
     assert keys.names == ["a\ufffdb"]
 
@@ -62,7 +62,7 @@ def test_a_key_that_is_not_utf8_has_replacement_characters() -> None:
 )
 def test_what_is_not_as_usual_is_told_as_odd(data: bytes, n: int) -> None:
     good = Span(name="a", attributes=[attribute("k", int_value=1)]).SerializeToString()
-    walked = wire.walk(wire.Data([good, *[data] * n, good]))
+    walked = wire.walk(wire.Data.of([good, *[data] * n, good]))
     assert walked.is_odd.tolist() == [False, *[True] * n, False]
     assert walked.attributes.rows.tolist() == [0, n + 1]
 
@@ -70,6 +70,6 @@ def test_what_is_not_as_usual_is_told_as_odd(data: bytes, n: int) -> None:
 @pytest.mark.parametrize("n", [1, wire.FEW + 2])
 def test_of_a_field_told_twice_the_last_counts(n: int) -> None:
     span = Span(name="first").SerializeToString() + Span(name="last").SerializeToString()
-    data = wire.Data([span] * n)
+    data = wire.Data.of([span] * n)
     starts, sizes = wire.walk(data).fields[wire.NAME]
     assert [data.bytes[a : a + size] for a, size in zip(starts, sizes, strict=True)] == [b"last"] * n
