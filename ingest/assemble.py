@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import shutil
 from array import array
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from uuid import uuid4
@@ -28,11 +30,12 @@ from ingest.formats import otlp_json
 from ingest.formats.contract import RawSpan, Source
 from ingest.formats.heads import head_of
 from ingest.formats.otlp_columns import Piece
-from ingest.lines import UNJUDGED, json_rejects
+from ingest.lines import UNJUDGED, Refused, json_rejects
+from ingest.rejects import Rejects, in_order
 from ingest.span_counts import SIGNALS, SpanCounts, SpanOptions, counts_of, summed
 from ingest.store import assembly, span_batch, spans, temporary
 from ingest.store.span_columns import Learned
-from ingest.store.spans import Intake, RawRelation
+from ingest.store.spans import Intake, RawRelation, Refusal
 from ingest.store.watch import watched
 from ingest.table_lines import Mender
 from ingest.unpack import Damage
@@ -158,7 +161,7 @@ class GatheredSpans:
         spans.learn(cursor, relation.sql, relation.parameters, learned)
         intake = _take_in(cursor, [relation], learned, self._upload_id, self._options, staged=True)
         told = spans.refusals(cursor, relation, learned) if intake.rejected else ()
-        rejects = tuple(
+        rejects = Rejects(
             Reject(self._lines[number - 1] or None, None, reason, head_of(head or ""), detail)
             for number, reason, head, detail in told
         )
@@ -197,12 +200,12 @@ def stage_pieces(
     is_staged = not is_large or spans.holds(cursor, upload_id)
     with closing(relations()) as told_pieces:  # what is lent goes before the cursor does, though the load ends midway
         intake = _take_in(cursor, told_pieces, learned, upload_id, options, staged=is_staged)
-    rejects: list[Reject] = []
+    rejects = Rejects()
     for piece in again() if intake.rejected else ():
         with span_batch.piece_relation(cursor, piece, options.mapping) as relation:
             told = spans.refusals(cursor, relation, learned)
-        rejects += [Reject(None, place, reason, head_of(head or ""), detail) for place, reason, head, detail in told]
-    return counts_of(intake, learned, tuple(rejects))
+        rejects.extend(Reject(None, place, reason, head_of(head or ""), detail) for place, reason, head, detail in told)
+    return counts_of(intake, learned, rejects)
 
 
 def assemble(cursor: DuckDBPyConnection, *, cancelled: Cancelling | None = None) -> AssemblyCounts:
@@ -265,11 +268,9 @@ class SpanLoad:
             snake = spans.lines_of(str(self.source.path), self.source.packing, "snake", self.options.mapping)
             spans.learn(self.cursor, snake.sql, snake.parameters, self.learned)
             more = _take_in(self.cursor, [snake], self.learned, self.upload_id, self.options, staged=True)
-            rejects = sorted(
-                (*rejects, *self._line_rejects(snake, more, None)), key=lambda r: (r.line or 0, r.offset or 0)
-            )
+            rejects = in_order(rejects, self._line_rejects(snake, more, None))
             intake = intake.plus(more)
-        return counts_of(intake, self.learned, tuple(rejects))
+        return counts_of(intake, self.learned, rejects)
 
     def document(self) -> SpanCounts:
         """Reads the source as JSON values however laid out: cut into lines first."""
@@ -290,14 +291,14 @@ class SpanLoad:
 
     def _cut(self, pieces: Iterator[otlp_json.Piece | Reject]) -> SpanCounts:
         """Reads pieces through a file of lines; rejects are told where the pieces came from."""
-        refused: list[Reject] = []
+        refused = Rejects()
         places = array("q")
         path = self.store.scratch / f"pieces-{uuid4().hex}.jsonl"
         try:
             with path.open("wb") as out:
                 for piece in pieces:
                     if isinstance(piece, Reject):
-                        refused.append(piece)
+                        refused.extend([piece])
                     else:
                         places.extend((piece.line, piece.offset))
                         is_long = len(piece.text) > otlp_json.LONG_LINE_BYTES
@@ -306,12 +307,12 @@ class SpanLoad:
             counts = self._spooled(path)
         finally:
             path.unlink(missing_ok=True)
-        placed = [self._placed(reject, places) for reject in counts.rejects] + refused
+        placed = (self._placed(reject, places) for reject in counts.rejects)
         return replace(
             counts,
             read=counts.read + len(refused),
             rejected=counts.rejected + len(refused),
-            rejects=tuple(sorted(placed, key=lambda reject: (reject.line or 0, reject.offset or 0))),
+            rejects=in_order(placed, refused),
         )
 
     def _spooled(self, path: Path) -> SpanCounts:
@@ -347,46 +348,45 @@ class SpanLoad:
         )
         n = len(places.lines)
         note = f"half characters in {n} {'line' if n == 1 else 'lines'} became question marks"
-        both = summed((counts, replace(more, rejects=tuple(placed), notes=(*more.notes, note))))
-        return replace(both, rejects=tuple(sorted(both.rejects, key=lambda r: (r.line or 0, r.offset or 0))))
+        both = summed((replace(counts, rejects=()), replace(more, rejects=())))
+        return replace(both, rejects=in_order(counts.rejects, placed), remarks=(*both.remarks, note))
 
-    def _line_rejects(self, relation: RawRelation, intake: Intake, mender: Mender | None) -> list[Reject]:
+    def _line_rejects(self, relation: RawRelation, intake: Intake, mender: Mender | None) -> Rejects:
         """Where the refused lines and spans stand: read again with numbers, only if there are any.
 
         Args:
             mender: takes the lines that it can mend, which are no rejects then.
         """
         if not any(state not in spans.SILENT and state not in SIGNALS for state in intake.refused):
-            return []
-        told = [row for row in spans.refusals(self.cursor, relation, self.learned) if row[1] not in SIGNALS]
-        records = sorted({row[0] for row in told})
+            return Rejects()
+        told = (row for row in spans.refusals(self.cursor, relation, self.learned) if row[1] not in SIGNALS)
+        waiting: deque[list[Refusal]] = deque()  # of the lines that are walked to, by line
 
-        def look(line: int, offset: int, data: bytes) -> bool:
-            if mender is not None:
-                mender.take(line, offset, data)
-            return False
+        def wanted() -> Iterator[Refused]:
+            for record, of_line in groupby(told, key=lambda row: row[0]):
+                waiting.append(list(of_line))
+                yield record, UNJUDGED, ""
 
+        def is_mended(line: int, offset: int, data: bytes) -> bool:
+            if mender is None or not mender.take(line, offset, data):
+                return False
+            waiting.popleft()
+            return True
+
+        rejects = Rejects()
         with self.source.open() as stream:
-            judged = _judged(json_rejects(stream, ((r, UNJUDGED, "") for r in records), look))
-            places = dict(zip(records, judged, strict=True))
-        mended = set(mender.places.lines) if mender is not None else set()
-        rejects: list[Reject] = []
-        for record, reason, head, detail in told:
-            place = places[record]
-            if place.line in mended:
-                continue
-            if reason == "line.bad":
-                rejects.append(replace(place, reason="invalid_json") if place.reason == "no_time" else place)
-            elif reason == "line.other":
-                rejects.append(replace(place, reason="not_a_request") if place.reason == "no_time" else place)
-            else:
-                shown = head_of(head) if head else place.head
-                rejects.append(replace(place, reason=reason, head=shown, detail=detail))
+            for place in json_rejects(stream, wanted(), is_mended):
+                rejects.extend(_judged(place, row) for row in waiting.popleft())
         return rejects
 
 
-def _judged(rejects: Iterator[Reject]) -> Iterator[Reject]:
-    return (reject for reject in rejects if reject.reason != "line_too_long")
+def _judged(place: Reject, refusal: Refusal) -> Reject:
+    """A refused line, or a span of it, at the place of the line."""
+    _, reason, head, detail = refusal
+    whole = {"line.bad": "invalid_json", "line.other": "not_a_request"}
+    if reason in whole:
+        return replace(place, reason=whole[reason]) if place.reason == "no_time" else place
+    return replace(place, reason=reason, head=head_of(head) if head else place.head, detail=detail)
 
 
 def _learned(options: SpanOptions) -> Learned:

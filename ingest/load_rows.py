@@ -30,7 +30,7 @@ from ingest.formats.unread import Unread
 from ingest.messages import load_messages
 from ingest.normalize import Normalizer, Stamp
 from ingest.receipts import FIRST_REJECTS, LoadOptions
-from ingest.span_counts import MOST_NAMES
+from ingest.span_counts import MOST_NAMES, summed
 from ingest.store.append import add_rejects, add_requests
 from ingest.store.files import reachable
 from ingest.store.retention import closed
@@ -63,6 +63,7 @@ class RowLoad:
         self.read = self.accepted = self.duplicate = self.rejected = 0
         self.first: list[Reject] = []
         self.names: Counter[str] = Counter()
+        self.told = SpanCounts()  # of the spans among the rows
         self.notes: dict[str, None] = {}
         self.has_spans = False
         self.runs: list[int | None] = []
@@ -103,7 +104,9 @@ class RowLoad:
                 else "rows have no time, so their requests belong"
             )
             self.notes[f"{self.timeless:,} {are} to no week"] = None
+        self.names.update(dict(self.told.not_understood))
         self.names.update(self.unread.counts())
+        self.notes |= dict.fromkeys(replace(self.told, not_understood=()).notes)
         if len(self.names) > MOST_NAMES:
             self.notes[f"{len(self.names) - MOST_NAMES} further names are not understood"] = None
         return Told(
@@ -152,8 +155,7 @@ class RowLoad:
         self.accepted += counts.accepted
         self.duplicate += counts.duplicate
         self.rejected += counts.rejected
-        self.names.update(dict(counts.not_understood))
-        self.notes |= dict.fromkeys(counts.notes)
+        self.told = summed((self.told, replace(counts, rejects=())))
 
 
 def _together(runs: list[int | None]) -> int | None:
@@ -193,8 +195,8 @@ def load_otlp(
         counts.accepted,
         counts.duplicate,
         counts.rejected,
-        counts.rejects[:FIRST_REJECTS],
-        dict(counts.not_understood),
+        tuple(counts.rejects[:FIRST_REJECTS]),
+        dict(counts.most_frequent),
         counts.notes,
         has_spans=True,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC
 from pathlib import Path
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 Kind = Literal["json", "protobuf"]
 HOUR_NS = 3600 * NS_PER_S
-MOST_NOTES = 20  # of an hour; those of a batch repeat those of another
+MOST_REMARKS = 20  # of an hour
+MOST_KEPT = 1000  # names that are not understood, of an hour
 FORMATS: dict[Kind, str] = {"json": "otlp_json", "protobuf": "otlp_protobuf"}
 
 
@@ -94,7 +95,7 @@ def set_aside(kind: Kind, body: bytes, store: Store, *, file: str, why: str, now
     says = f"{spans} {'span' if spans == 1 else 'spans'} in {file}: {why}"
     refused = Reject(None, None, "set_aside", head_of(body) if kind == "json" else "", without_credentials(says))
     note = f"received bodies that could not be stored lie in {Path(file).parent}; look at them with tailwise doctor"
-    counts = SpanCounts(read=1, rejected=1, rejects=(refused,), notes=(note,))
+    counts = SpanCounts(read=1, rejected=1, rejects=(refused,), remarks=(note,))
     with store.writing() as cursor:
         _note(store, cursor, counts, upload_id=_upload_of(now_ns), size=len(body), now_ns=now_ns)
 
@@ -139,8 +140,7 @@ def _note(
     before = lists.upload(store, upload_id) or {}
     receipt: dict[str, Any] = json.loads(before.get("receipt") or "{}")
     reasons = Counter(receipt.get("reasons", {})) + Counter(reject.reason for reject in counts.rejects)
-    names = Counter(receipt.get("not_understood", {})) + Counter(dict(counts.not_understood))
-    notes = list(dict.fromkeys((*receipt.get("notes", []), *counts.notes)))
+    told = summed((_told_before(receipt), replace(counts, rejects=())))
     totals = {
         f"n_{key}": (before.get(f"n_{key}") or 0) + getattr(counts, key)
         for key in ("read", "accepted", "duplicate", "rejected")
@@ -153,8 +153,28 @@ def _note(
         "size_bytes": (before.get("size_bytes") or 0) + size,
         "received_ns": before.get("received_ns") or now_ns,
         "finished_ns": now_ns,
-        "receipt": json.dumps({"reasons": dict(reasons), "not_understood": dict(names), "notes": notes[:MOST_NOTES]}),
+        "receipt": json.dumps(
+            {
+                "reasons": dict(reasons),
+                "not_understood": dict(told.most_frequent),
+                "names": dict(told.not_understood[:MOST_KEPT]),
+                "notes": told.notes,
+                "replaced": told.replaced,
+                "skipped": dict(told.skipped),
+                "remarks": told.remarks[:MOST_REMARKS],
+            }
+        ),
     }
     store.put_upload(row | totals, cursor)
     if counts.rejects:
         add_rejects(store, cursor, upload_id, counts.rejects)
+
+
+def _told_before(receipt: Mapping[str, Any]) -> SpanCounts:
+    """What notes are made from, of the batches of the hour until now."""
+    return SpanCounts(
+        replaced=receipt.get("replaced", 0),
+        not_understood=tuple(receipt.get("names", {}).items()),
+        skipped=tuple(receipt.get("skipped", {}).items()),
+        remarks=tuple(receipt.get("remarks", ())),
+    )

@@ -7,7 +7,7 @@ and the touched traces in table pending_traces. Everything happens in the transa
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from collections.abc import Mapping as MappingType
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,12 +17,14 @@ import polars as pl
 
 from ingest.formats.visible import unmarked
 from ingest.mapping import Mapping
-from ingest.store import frames, retention, span_columns, span_repeats, span_source, span_width
+from ingest.store import frames, retention, span_columns, span_repeats, span_source, span_width, temporary
 from ingest.store.span_columns import DAY_NS, PROMOTED, Learned, Limits
 
 SILENT = ("line.nothing", "line.empty", "line.snake")  # lines that tell no span, and are no fault
 RELEASED_NS = 1_798_761_600_000_000_000  # 2027-01-01: a host whose clock stands before it cannot judge the future
 
+REFUSED = "spans_refused"  # temporary table
+PAGE_ROWS = 10_000
 SAMPLE_SPANS = 8_192  # whose kinds are learned
 DAMAGED = (duckdb.IOException, duckdb.InvalidInputException)  # what a torn archive and a line too long raise
 
@@ -243,15 +245,30 @@ _AGAIN = {  # column of the raw relation -> where a span that was not learned ke
 }
 
 
-def refusals(cursor: duckdb.DuckDBPyConnection, relation: RawRelation, learned: Learned) -> list[Refusal]:
-    """Record number, reason, first characters and detail of every line or span that cannot be, in order."""
+def refusals(cursor: duckdb.DuckDBPyConnection, relation: RawRelation, learned: Learned) -> Iterator[Refusal]:
+    """Record number, reason, first characters and detail of every line or span that cannot be, in order.
+
+    They are found at once, and read by pages, so that the cursor is free between two; until the next are asked for.
+    """
     sql = span_columns.refusals_relation(relation.numbered, learned, limits(cursor))
     silent = ", ".join(f"'{state}'" for state in SILENT)
-    rows = cursor.execute(
-        f"SELECT line, refused, head, coalesce(detail, '') FROM ({sql}) WHERE refused NOT IN ({silent}) ORDER BY line, refused, head",
+    temporary.release(cursor, REFUSED.__eq__)
+    cursor.execute(
+        f"""CREATE TEMP TABLE {REFUSED} AS SELECT row_number() OVER () AS n, * FROM (
+            SELECT line, refused, head, coalesce(detail, '') AS detail FROM ({sql}) WHERE refused NOT IN ({silent})
+            ORDER BY line, refused, head)""",
         dict(relation.parameters),
     ).fetchall()
-    return [(line, reason, head, unmarked(detail, "id")) for line, reason, head, detail in rows]
+    return _pages(cursor)
+
+
+def _pages(cursor: duckdb.DuckDBPyConnection) -> Iterator[Refusal]:
+    page = f"SELECT line, refused, head, detail FROM {REFUSED} WHERE n > $1 AND n <= $1 + {PAGE_ROWS} ORDER BY n"
+    start = 0
+    while rows := cursor.execute(page, [start]).fetchall():
+        yield from ((line, reason, head, unmarked(detail, "id")) for line, reason, head, detail in rows)
+        start += PAGE_ROWS
+    temporary.release(cursor, REFUSED.__eq__)
 
 
 def forget(cursor: duckdb.DuckDBPyConnection, upload_id: str) -> int:

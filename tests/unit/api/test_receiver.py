@@ -93,3 +93,23 @@ def test_a_later_batch_of_the_hour_keeps_what_was_told_before(store: Store, tmp_
     (upload,) = store.uploads().to_dicts()
     assert (upload["n_read"], upload["n_rejected"]) == (2, 1)
     assert len(json.loads(upload["receipt"])["notes"]) == 1
+
+
+def test_of_an_hour_one_sentence_tells_how_many_spans_were_told_again(store: Store, tmp_path: Path) -> None:
+    at = START + 60_000_000_000
+    metrics = b'{"resourceMetrics":[{}]}'
+    fuller = [
+        body(number).replace(b'"attributes": [', b'"attributes": [{"key": "x.more", "value": {"stringValue": "y"}}, ')
+        for number in range(1, 7)
+    ]
+    receive([("json", body(number)) for number in range(1, 7)], store, LoadOptions(), at)
+    receive([("json", fuller[0]), ("json", metrics)], store, LoadOptions(), at)
+    set_aside("json", body(9), store, file="set-aside/a.json", why="OSError: no", now_ns=at)
+    receive([("json", told) for told in (*fuller[1:5], metrics)], store, LoadOptions(), at)
+    (upload,) = store.uploads().to_dicts()
+    assert upload_view(upload, None)["notes"] == [
+        "2 entries of metrics skipped: only spans are read",
+        "5 spans were told again with more or other content; the fuller telling stands",
+        "received bodies that could not be stored lie in set-aside; look at them with tailwise doctor",
+    ]
+    assert upload_view(upload, None)["not_understood"] == {"x.more": 5}

@@ -373,3 +373,28 @@ def test_an_error_nobody_foresaw_costs_its_file_alone(tmp_path: Path, monkeypatc
     ]
     assert "ValueError: not enough values to unpack" in (receipts[1].message or "")
     assert uploads["state"].to_list() == ["done", "failed", "done"]
+
+
+def test_spans_told_again_in_several_batches_are_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def told(number: int, **more: object) -> dict[str, object]:
+        ids = {"traceId": f"{number + 1:032x}", "id": f"{number + 1:016x}"}
+        return (
+            ids
+            | {"name": "chat", "timestamp": 1_772_445_600_000_000, "duration": 1000, "tags": more}
+            | {"localEndpoint": {"serviceName": "s"}}
+        )
+
+    spans = [
+        *(told(n) for n in range(6)),
+        *(told(n, note="x") for n in range(5)),
+        told(9, **{f"x{n}": "y" for n in range(300)}),
+    ]
+    (path,) = write(tmp_path, {"zipkin.json": json.dumps(spans).encode()})
+    monkeypatch.setattr("ingest.load_rows.BATCH", 2)
+    monkeypatch.setattr("ingest.assemble.GROUP_ROWS", 2)
+    (receipt,), _ = load_files(path)
+    assert (receipt.read, receipt.accepted, receipt.duplicate) == (12, 7, 5)
+    assert [note for note in receipt.notes if "again" in note or "further" in note] == [
+        "5 spans were told again with more or other content; the fuller telling stands",
+        "101 further names are not understood",
+    ]
