@@ -71,7 +71,7 @@ def breakdown(
         ConfigError: a metric is none of a request, or a percentile does not lie between 0 and 100.
     """
     groups = _groups(side.frame, by)
-    chosen = [_metric(name) for name in metrics or DEFAULT_METRICS]
+    chosen = [metric_of(name) for name in metrics or DEFAULT_METRICS]
     points = {f"p{text}": _fraction(text) for text in percentiles or DEFAULT_PERCENTILES}
     make: dict[str, Callable[[pl.DataFrame], Iterable[Row]]] = {
         "latency": lambda frame: (_line(frame, metric, points) for metric in chosen),
@@ -100,7 +100,7 @@ def _groups(frame: pl.DataFrame, by: Sequence[str]) -> list[tuple[tuple[str | No
     return sorted(found.items(), key=lambda item: (-item[1].height, [(v is None, v or "") for v in item[0]]))
 
 
-def _metric(name: str) -> Metric:
+def metric_of(name: str) -> Metric:
     known = [metric.id for metric in REQUEST_METRICS if metric.unit in (Unit.SECOND, Unit.SECOND_PER_TOKEN)]
     if name not in known:
         raise ConfigError(f'metric "{name}" has no percentiles. {suggestion(name, known)}')

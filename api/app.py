@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import cast
 
 import structlog
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.exceptions import HTTPException
@@ -41,6 +41,7 @@ from api.routes import (
     upkeep,
     uploads,
 )
+from api.routes.asking import known_parameters
 from api.settings import MIB, Settings
 from api.telemetry import Measured, Telemetry
 from ingest.errors import ServiceError
@@ -91,7 +92,7 @@ def create_app(settings: Settings) -> FastAPI:
         redoc_url=None,
     )
     for module in MODULES:
-        app.include_router(module.router)
+        app.include_router(module.router, dependencies=[Depends(known_parameters)])
     app.router.routes.append(McpRoute())
     app.add_exception_handler(ServiceError, _service_error)
     app.add_exception_handler(RequestValidationError, _invalid)

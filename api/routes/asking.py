@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import base64
 import binascii
+import difflib
 import json
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import Depends, Query
+from fastapi import Depends, Query, Request
 from fastapi.responses import Response
 
 from analysis.result import AnalysisResult
@@ -39,6 +40,30 @@ def question_of(
 
 
 Asked = Annotated[Question, Depends(question_of)]
+
+
+def known_parameters(request: Request) -> None:
+    """Refuses parameters that the route does not have: a filter with a slip of the pen would be an answer about all.
+
+    Raises:
+        Refused: a parameter is none of the route's.
+    """
+    path = request.scope["route"].path_format
+    if not path.startswith("/api/v1/"):
+        return  # browsers and exporters may add parameters of their own
+    route = request.app.openapi()["paths"][path][request.method.lower()]
+    told = route.get("parameters", ())
+    known = sorted(parameter["name"] for parameter in told if parameter["in"] == "query")
+    for name in request.query_params:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            has = f"it has {', '.join(known)}" if known else "it has none"
+            raise Refused(
+                f'"{ascii(name[:LONGEST_TOLD])[1:-1]}" is no parameter of {request.url.path}; {has}',
+                status=422,
+                code="unknown_parameter",
+                hint=f'Did you mean "{near[0]}"?' if near else None,
+            )
 
 
 def answer(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:

@@ -11,7 +11,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
-from analysis.breakdown import PARTS
+from analysis.breakdown import PARTS, metric_of
 from api.routes.asking import Asked, Inside, answer, names_of, parts
 
 router = APIRouter(prefix="/api/v1", tags=["figures"])
@@ -61,6 +61,8 @@ def latency(
 ) -> Response:
     if by or percentiles:
         return answer(house.service.breakdown(question, "latency", names_of(by), metric or (), names_of(percentiles)))
+    for name in metric or ():
+        metric_of(name)  # raises
     result = house.service.analyze(question)
     rows = [row for row in result.latency if not metric or row.metric in metric]
     strata = [row for row in result.strata if not metric or row.metric in metric]

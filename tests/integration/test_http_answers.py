@@ -390,3 +390,22 @@ def test_an_unknown_address_is_a_page_in_a_browser_and_a_problem_for_a_program(t
     assert "script-src 'sha256-" in page.headers["content-security-policy"]
     assert (problem.status_code, problem.headers["content-type"]) == (404, "application/problem+json")
     assert api.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "says"),
+    [
+        ("latency?metric=ttfs", "config", "ttfs"),
+        ("latency?metric=ttft&metrics=e2e", "unknown_parameter", 'Did you mean "metric"?'),
+        ("summary?wheer=scenario%3Dchat", "unknown_parameter", 'Did you mean "where"?'),
+        ("breaches?tenant=acme", "unknown_parameter", '"tenant" is no parameter of /api/v1/breaches; it has'),
+        ("explain/ttft?x=1", "unknown_parameter", "it has none"),
+    ],
+)
+def test_a_parameter_or_a_metric_that_is_not_known_is_refused(
+    service: TestClient, asked: str, code: str, says: str
+) -> None:
+    said = service.get(f"/api/v1/{asked}")
+    problem = said.json()
+    assert (said.status_code, problem["code"]) == (422, code)
+    assert says in f"{problem['detail']} {problem.get('hint')}"
