@@ -30,6 +30,7 @@ T = TypeVar("T")
 PIECE_SPANS = 245_760  # held in Python at once: two row groups, for the store gives a core no less than one
 PIECE_BYTES = 192 << 20  # the same of messages with long texts
 LARGE_BYTES = 256 << 20  # from here on it pays to load compiled code, which takes about a second
+PACKED = 8  # bytes of spans for one of an archive, about
 FEW_BYTES = 32 << 20  # smaller sources go through a stage, so several may make up one upload
 
 
@@ -60,7 +61,8 @@ def load_messages(
             with source.open() as stream:
                 yield from messages(stream, head.data)
 
-        kernel, is_large = kernel_for(size), size >= FEW_BYTES
+        is_large = size >= FEW_BYTES
+        kernel = kernel_for(size if source.packing == "none" else PACKED * size)
         return _taken(cursor, found, upload_id, options, is_large=is_large, kernel=kernel, cancelled=cancelled)
 
     tick = None if progress is None else lambda done: progress(min(done, size), size)

@@ -36,6 +36,7 @@ from ingest.formats.span_events import EVENT_TYPES
 
 KNOWN_NAMES = 20_000  # of attributes, at the beginning of a piece
 CHUNK_SPANS = 8_192  # that are read at once: their arrays stay in the cache of a core
+CHUNK_BYTES = 16 << 20  # the same of spans with long texts
 
 _SCHEMA: dict[str, Any] = {
     "place": pl.Int64(),
@@ -148,7 +149,7 @@ class Columns:
             self._n_open += len(starts)
         self._parts += parts
         self._size += sum(map(len, parts))
-        if self._n_open >= CHUNK_SPANS:
+        if self._n_open >= CHUNK_SPANS or self._size >= CHUNK_BYTES:
             self._close_chunk()
 
     def piece(self) -> Piece:

@@ -20,6 +20,7 @@ from ingest.formats.otlp_wire import Data, Ints, Keys, Places
 
 LEAST_ATTRIBUTE = 8  # bytes of an attribute with a value
 LEAST_SPAN = 32  # of a span, nearly always
+LEAST_EVENT = 12  # of an event or a link, nearly always
 MOST_PASSES = 200  # over the names of some spans, each of which learns one
 _KINDS = (wire.STRING, wire.BOOL, wire.INT, wire.DOUBLE, *LIBRARY)
 
@@ -104,7 +105,7 @@ class _Reader(threading.local):
         if size > self._room:
             self._room = size
             self._told = np.empty((7, size // LEAST_ATTRIBUTE + 1), np.int64)
-            self._others = np.empty((2, 3, size // 2 + 1), np.int64)
+            self._others = np.empty((2, 3, size // LEAST_EVENT + 1), np.int64)
 
     def _learn(self, raw: Any, told: Ints) -> None:
         """Gives the names that were not known their numbers."""

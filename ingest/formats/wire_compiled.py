@@ -221,6 +221,7 @@ def read(
         others: (2, 3, k) gets span told, place and size of events, and of links.
     """
     n = n_told = n_events = n_links = 0
+    most_others = others.shape[2]
     for row in range(len(starts)):
         at, end = starts[row], ends[row]
         first, n_own_events, n_own_links, has_status = n_told, n_events, n_links, False
@@ -238,16 +239,18 @@ def read(
                 told[6, n_told] = key_at
                 n_told += 1
                 tag = kind
-            elif tag == wire.EVENT:
+            elif tag == wire.EVENT and n_events < most_others:
                 others[0, 0, n_events] = n
                 others[0, 1, n_events] = start
                 others[0, 2, n_events] = size
                 n_events += 1
-            elif tag == wire.LINK:
+            elif tag == wire.LINK and n_links < most_others:
                 others[1, 0, n_links] = n
                 others[1, 1, n_links] = start
                 others[1, 2, n_links] = size
                 n_links += 1
+            elif tag in (wire.EVENT, wire.LINK):
+                tag = 0  # more of them than there is room for
             elif 0 < tag < 0x80 and _COLUMN_OF[tag] >= 0:
                 fields[0, _COLUMN_OF[tag], n] = start
                 fields[1, _COLUMN_OF[tag], n] = size

@@ -117,6 +117,16 @@ def test_many_spans_come_in_chunks_and_the_next_piece_begins_anew() -> None:
     assert columns.piece().spans.height == 0
 
 
+def test_spans_with_long_texts_come_in_smaller_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(otlp_columns, "CHUNK_BYTES", 3_000)
+    columns = Columns()
+    for place in range(5):
+        columns.add(body(Span(name="a", attributes=[attribute("prompt", string_value="x" * 1_000)])), place)
+    piece = columns.piece()
+    assert (piece.spans.n_chunks(), piece.spans["place"].to_list()) == (2, [0, 1, 2, 3, 4])
+    assert piece.spans["vals"].to_list() == [["x" * 1_000]] * 5
+
+
 def test_a_message_that_cannot_be_read_leaves_nothing_behind() -> None:
     good = body(Span(name="a", attributes=[attribute("k", int_value=1)]))
     at = good.index(b"k\x12\x02\x18\x01")

@@ -84,6 +84,7 @@ BODIES = {
     "a broken scope": field(0x0A, field(0x12, field(0x0A, b"\x0a\x05ab") + TWO)),
     "a length beyond the end": WHOLE[:-3],
     "a length of six bytes": b"\x0a\xff\xff\xff\xff\xff\x01",
+    "more small events than there is room for": field(0x0A, field(0x12, field(0x12, b"\x5a\x00\x6a\x00" * 500))),
     "more small spans than are expected": field(0x0A, field(0x12, field(0x12, b"\x30\x01") * 500)),
 }
 
