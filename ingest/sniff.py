@@ -79,19 +79,22 @@ def _text_of(data: bytes) -> str:
 
 
 def other_heads(source: Source, head: Head) -> Iterator[Head]:
-    """Further looks at JSON whose first value tells nothing: at the values on the next lines, then at more of it."""
-    if head.shape not in ("json_lines", "json_document"):
+    """Further looks at text whose first line or value tells nothing: at what follows, then at more of it."""
+    if head.shape in ("parquet", "protobuf", "binary"):
         return
-    yield from _by_other_lines(head)
+    yield from _behind_the_first(head)
     if len(head.data) >= HEAD_BYTES:
         wide = read_head(source, WIDE_HEAD_BYTES)
         yield wide
-        yield from _by_other_lines(wide)
+        yield from _behind_the_first(wide)
 
 
-def _by_other_lines(head: Head) -> Iterator[Head]:
+def _behind_the_first(head: Head) -> Iterator[Head]:
     for line in object_lines(head.data)[1:]:
         yield replace(head, keys=frozenset(json_keys(line)))
+    start = head.data.lstrip(_SPACE)
+    if start[:1] in (b"{", b"["):
+        yield head_of(head.name, start.partition(b"\n")[2])
 
 
 def _start(source: Source, size: int = HEAD_BYTES) -> bytes:

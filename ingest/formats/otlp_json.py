@@ -31,6 +31,7 @@ LONG_TEXT = 65_536  # of one value; a longer one is some prompt, and only its st
 _SIGNALS = ("resourceSpans", "resource_spans", "resourceMetrics", "resourceLogs", "resource_metrics", "resource_logs")
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\],]', re.DOTALL)
 _LINE = re.compile(rb'\n[ \t]*\{[ \t]*"(?:%s)"' % "|".join(_SIGNALS).encode())  # an export request that begins a line
+_OPENS = re.compile(rb"\[\s*\{")  # a list of documents
 _TEXT = re.compile(rb"[^\s,]+")  # between documents there is none
 _SPANS_KEYS = (b'"resourceSpans"', b'"resource_spans"')
 _OTHER_KEYS = (b'"resourceMetrics"', b'"resource_metrics"', b'"resourceLogs"', b'"resource_logs"')
@@ -54,7 +55,7 @@ def is_document(start: bytes) -> bool:
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     end, line = _value_end(text), _LINE.search(text)
     if text[:1] == b"[":
-        return line is None or end is None or line.start() < end
+        return line is None or (end is None and _OPENS.match(text) is not None) or (end or 0) > line.start()
     if line and (end is None or line.start() < end):  # a bad line goes first; no document is laid out so
         return False
     newline = text.find(b"\n")

@@ -193,7 +193,8 @@ def _text_value(item: Input) -> str:
 
 def _float_value(sql: str, wanted: str) -> str:
     value = f"try_cast({sql} AS DOUBLE)"
-    sound = f"{value} BETWEEN {LEAST_RATE!r} AND 1" if wanted == RATE else f"isfinite({value})"
+    sound = f"isfinite({value})"  # said of rates too: statistics of Parquet leave NaN out, and so does what they answer
+    sound += f" AND {value} BETWEEN {LEAST_RATE!r} AND 1" if wanted == RATE else ""
     return f"CASE WHEN {sound} THEN {value} END"
 
 
@@ -322,9 +323,10 @@ def bad_clause(number: int, item: Input) -> str:
     is_unbounded = item.is_native and item.kind != "int" and item.field != RATE
     if item.kind == "text" or is_unbounded or is_clockless:
         return ""
+    absent = words([word for word in WORDS if word not in NO_NUMBERS] if item.field == RATE else WORDS)
     return (
         f"CASE WHEN v{number} IS NULL AND r{number} IS NOT NULL THEN "
-        f"lower(trim(CAST(r{number} AS VARCHAR))) NOT IN {words()}{_or_zero(item, number)} ELSE false END"
+        f"lower(trim(CAST(r{number} AS VARCHAR))) NOT IN {absent}{_or_zero(item, number)} ELSE false END"
     )
 
 

@@ -38,8 +38,9 @@ MARKS: dict[str, int] = {  # bits of column marks, and the flag that a request g
     "duplicate_span_ignored": 32,
 }
 PICK_KINDS: dict[str, Kind] = {name: kind for kind, names in SPAN_FIELDS.items() for name in names.split()}
+_TOKENS = tuple(name for name in PICK_KINDS if name.endswith("_tokens") or name == "cache_write_ai_sdk")
 _MOST: dict[str, int] = {  # fields of spans that cannot be larger
-    **{name: MAX_TOKENS for name in PICK_KINDS if name.endswith("_tokens") or name == "cache_write_ai_sdk"},
+    **dict.fromkeys(_TOKENS, MAX_TOKENS),
     "retries": MAX_COUNT,
     "cost": MAX_COST_USD,
 }
@@ -219,8 +220,11 @@ def refusals_relation(raw: str, learned: Learned, limits: Limits) -> str:
 
 def _beyond(counts: dict[str, int]) -> str:
     """SQL of the reason of a span with a count that cannot be; counts that no span tells are not looked at."""
-    told = " OR ".join(f"{name} NOT BETWEEN -{most} AND {most}" for name, most in _MOST.items() if counts.get(name))
-    return f"CASE WHEN {told} THEN 'bad_value' END" if told else "NULL"
+    told = [(name, most) for name, most in _MOST.items() if counts.get(name)]
+    far = " OR ".join(f"{name} NOT BETWEEN -{most} AND {most}" for name, most in told)
+    below = " OR ".join(f"{name} < 0" for name, _ in told if name in _TOKENS)
+    arms = [f"WHEN {far} THEN 'bad_value'"] * bool(far) + [f"WHEN {below} THEN 'negative_tokens'"] * bool(below)
+    return f"CASE {' '.join(arms)} END" if arms else "NULL"
 
 
 def _detail(counts: dict[str, int]) -> str:
@@ -228,6 +232,11 @@ def _detail(counts: dict[str, int]) -> str:
     arms = " ".join(
         f"WHEN {name} NOT BETWEEN -{most} AND {most} THEN concat(names[{name}_1], ': ', {name}, ' is above {most:,}')"
         for name, most in _MOST.items()
+        if counts.get(name)
+    )
+    below = " ".join(
+        f"WHEN {name} < 0 THEN concat(names[{name}_1], ': ', {name}, ' is below 0')"
+        for name in _TOKENS
         if counts.get(name)
     )
     return f"""CASE refused
@@ -238,7 +247,8 @@ def _detail(counts: dict[str, int]) -> str:
         WHEN 'duration_too_long' THEN concat('from start: ', started, ' to end: ', ended)
         WHEN 'time_out_of_range' THEN concat('start: ', started, ' is out of range, in ns since 1970')
         WHEN '{REASON}' THEN concat('start: ', started, ' lies in a day that was rolled up, or its trace does')
-        WHEN 'bad_value' THEN CASE WHEN ended < 0 THEN 'end: no count of nanoseconds since 1970' {arms} END END"""
+        WHEN 'bad_value' THEN CASE WHEN ended < 0 THEN 'end: no count of nanoseconds since 1970' {arms} END
+        WHEN 'negative_tokens' THEN CASE {below or "WHEN false THEN ''"} END END"""
 
 
 def _refused(limits: Limits) -> str:

@@ -188,7 +188,7 @@ FROM (SELECT {keep}, {figures} FROM ({relation}))))"""
 
 MACROS: tuple[str, ...] = (
     f"CREATE OR REPLACE TEMP MACRO seconds_ns(x) AS CASE WHEN x IS NOT NULL THEN CAST(round(greatest(-{FAR_NS}, least(x * 1e9, {FAR_NS}))) AS BIGINT) END",
-    f"CREATE OR REPLACE TEMP MACRO sane(x) AS CASE WHEN x BETWEEN -{MAX_TOKENS} AND {MAX_TOKENS} THEN x END",
+    f"CREATE OR REPLACE TEMP MACRO sane(x) AS CASE WHEN x BETWEEN 0 AND {MAX_TOKENS} THEN x END",
     f"CREATE OR REPLACE TEMP MACRO near_ns(x) AS CASE WHEN abs(x) < {FAR_NS} THEN CAST(round(x) AS BIGINT) END",
     # a duration told as text with its unit: 512.3ms, 80.1µs, 1.2s, 900ns
     """CREATE OR REPLACE TEMP MACRO text_ns(x) AS near_ns(TRY_CAST(regexp_extract(x, '^([0-9.eE+-]+) *(ns|µs|μs|us|ms|s)$', 1) AS DOUBLE)

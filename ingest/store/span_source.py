@@ -103,6 +103,7 @@ def _uniform(value: str, key: dict[str, str]) -> str:
     text = f"coalesce({', '.join(texts[kind] for kind in _LISTS)})"
     for kind in _KINDS:
         text = f"""replace({text}, '"{kind}":', '"{_camel(kind)}":')"""
+    text = f"whole_doubles({text})"
     for pattern, told in _UNIFORM:
         text = f"regexp_replace({text}, '{pattern}', '{told}', 'g')"
     return f"coalesce({', '.join(texts[kind] for kind in _KINDS if kind not in _LISTS)}, {text})"
@@ -221,6 +222,8 @@ FROM (SELECT line, line_state, encoding, scope, {resource}, extra, s, json_trans
 FROM (SELECT line, line_state, encoding, scope, {resource}, extra, unnest({_some("spans")}) AS s
 FROM (SELECT line, line_state, encoding, {resource}, extra, u.scope.name AS scope, u.spans AS spans
 FROM (SELECT line, line_state, encoding, {_resource_picks()}, {extra}, unnest({_some("scopes")}) AS u
+FROM (SELECT * REPLACE (list_where(resource_names, list_transform(resource_values, lambda v: v IS NOT NULL)) AS resource_names,
+        list_filter(resource_values, lambda v: v IS NOT NULL) AS resource_values)
 FROM (SELECT line, line_state, list_transform(x.resource.attributes, lambda y: y.key) AS resource_names,
         list_transform(x.resource.attributes, lambda y: {values}) AS resource_values,
         CASE WHEN x.{legacy} IS NULL THEN {bits} ELSE {bits | LEGACY} END AS encoding,
@@ -229,7 +232,7 @@ FROM (SELECT line, line_state, list_transform(x.resource.attributes, lambda y: y
                 scope := u.{key["instrumentation_library"]}, spans := u.spans))) END AS scopes
 FROM (SELECT line, line_state, unnest({_some("resources")}) AS x
 FROM (SELECT line, {state} AS line_state, j.{mine} AS resources
-FROM (SELECT line, json, json_transform(json, '{_line_shape(key)}') AS j FROM ({lines})){wanted})))))))))"""
+FROM (SELECT line, json, json_transform(json, '{_line_shape(key)}') AS j FROM ({lines})){wanted}))))))))))"""
 
 
 def _some(items: str) -> str:
@@ -238,6 +241,11 @@ def _some(items: str) -> str:
 
 
 MACROS: tuple[str, ...] = (
+    # doubles within a list that are told with more digits than a double has, as the store writes doubles
+    """CREATE OR REPLACE TEMP MACRO whole_doubles(x) AS CASE WHEN NOT regexp_matches(x, '"doubleValue":-?[0-9]{16}') THEN x
+        ELSE list_reduce(list_concat([x], list_distinct(regexp_extract_all(x, '"doubleValue":(-?[0-9]{16,})[,}]', 1))),
+            lambda told, n: regexp_replace(told, '"doubleValue":' || n || '([,}])',
+                '"doubleValue":' || coalesce(to_json(TRY_CAST(n AS DOUBLE))::VARCHAR, n) || '\\1', 'g')) END""",
     f"""CREATE OR REPLACE TEMP MACRO far_time(x) AS
         CASE WHEN isfinite(x) THEN greatest(-{FAR_TIME_NS:e}, least(x, {FAR_TIME_NS:e}))::BIGINT ELSE {NO_TIME} END""",
     # a time that is no integer of 64 bits: two halves, {"low": ..., "high": ...}, by some JavaScript exporters; one

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -78,6 +79,7 @@ DOUBLES = (
     st.floats(allow_nan=False, allow_infinity=False).map(repr)
     | st.sampled_from(
         ["1", "-1", "0", "-0.0", "1e16", "1E16", "1e+16", "10000000000000000", "1e15", "1e21", "1e22", "1e-5"]
+        + [str(sign * (2**power + 1)) for sign in (1, -1) for power in (53, 60, 62, 63, 64, 70)]
     )
     | st.sampled_from(["1e-6", "1e-7", "0.0001", "12.50", "5e-324", "1.7976931348623157e308", '"NaN"', '"-Infinity"'])
 )
@@ -116,7 +118,7 @@ def pair(key: str, value: str | None) -> str:
 VALUES = st.recursive(PLAIN, lists, max_leaves=6)
 
 
-def line_of(number: int, value: str, resource: list[str]) -> str:
+def line_of(number: int, value: str, resource: Sequence[str | None]) -> str:
     """One request whose span has an attribute of that value, and whose resource tells its name by those."""
     told = request([span("chat", span_id="s1") | {"traceId": f"{number + 1:032x}", "attributes": ["@value"]}])
     told["resourceSpans"][0]["resource"] = {"attributes": ["@resource"]}
@@ -125,8 +127,8 @@ def line_of(number: int, value: str, resource: list[str]) -> str:
 
 
 @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.lists(st.tuples(VALUES, st.lists(VALUES.filter("{}".__ne__), max_size=3)), min_size=50, max_size=80))
-def test_every_spelling_of_a_value_is_the_same_in_both(told: list[tuple[str, list[str]]]) -> None:
+@given(st.lists(st.tuples(VALUES, st.lists(VALUES | st.none(), max_size=3)), min_size=50, max_size=80))
+def test_every_spelling_of_a_value_is_the_same_in_both(told: list[tuple[str, list[str | None]]]) -> None:
     with TemporaryDirectory() as folder:
         both_texts([line_of(number, *each) for number, each in enumerate(told)], Path(folder))
 
@@ -205,7 +207,19 @@ def test_a_resource_tells_values_of_every_kind(value: dict[str, Any], tmp_path: 
     assert row["service"] == str(next(iter(value.values()))).lower()
 
 
-def test_of_a_resource_told_twice_the_first_stands(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "before", [[], ["{}"], [None]], ids=["at once", "an empty value goes first", "none goes first"]
+)
+def test_of_a_resource_told_twice_the_first_value_stands(before: list[str | None], tmp_path: Path) -> None:
     values = [spelled("stringValue", f'"{text}"') for text in ("first", "last")]
-    (row,) = both_texts([line_of(0, values[0], values)], tmp_path)[1]
+    (row,) = both_texts([line_of(0, values[0], [*before, *values])], tmp_path)[1]
     assert row["service"] == "first"
+
+
+@pytest.mark.parametrize("number", [2**53 + 1, -(2**53) - 1, 2**62 + 1, 12345678901234567890, 2**64 + 1])
+def test_a_double_within_a_list_told_in_more_digits_than_it_has_is_the_same_in_both(
+    number: int, tmp_path: Path
+) -> None:
+    inner = spelled("doubleValue", f"{number}")
+    listed = spelled("arrayValue", f'{{"values":[{inner}, {inner}, {spelled("intValue", str(2**53 + 1))}]}}')
+    both_texts([line_of(0, value, [value]) for value in (inner, listed)], tmp_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from ingest.formats.contract import RawRequest
@@ -12,6 +13,7 @@ from ingest.load import load
 from ingest.normalize import Normalizer, Stamp
 from ingest.store.database import Store
 from tests.support.loads import PLAIN, counts, load_bytes, write
+from tests.support.otlp_rows import as_protobuf, delimited
 
 SOUND: dict[str, object] = {
     "request_id": "r",
@@ -126,6 +128,46 @@ def test_a_span_beyond_the_bounds_is_refused_by_its_line(name: str, value: str, 
     assert (counts(receipt), receipt.reasons) == ((3, 2, 0, 1), {"bad_value": 1})
     assert receipt.rejects[0].line == 2
     assert requests.height == 2
+
+
+@pytest.mark.parametrize("name", ["gen_ai.usage.output_tokens", "gen_ai.usage.cached_tokens", "llm.token_count.prompt"])
+@pytest.mark.parametrize("by", ["lines", "columns"])
+def test_a_span_with_a_negative_count_is_refused_as_a_row_is(name: str, by: str, tmp_path: Path) -> None:
+    content = chat(0, name, "1") + chat(1, name, "-5") + chat(2, name, "0")
+    if by == "columns":
+        content = b"".join(delimited(as_protobuf(json.loads(line))) for line in content.splitlines())
+    receipt, requests = load_bytes(tmp_path, content)
+    assert (counts(receipt), receipt.reasons) == ((3, 2, 0, 1), {"negative_tokens": 1})
+    assert receipt.rejects[0].detail == f"{name}: -5 is below 0"
+    assert requests.height == 2
+
+
+def test_a_negative_count_told_as_text_is_not_known(tmp_path: Path) -> None:
+    usage = chat(0, "langfuse.observation.usage_details", json.dumps({"input": 9, "output": -5}))
+    receipt, requests = load_bytes(tmp_path, usage)
+    assert (counts(receipt), requests["input_tokens"].to_list(), requests["output_tokens"].to_list()) == (
+        (1, 1, 0, 0), [9], [None]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
+def test_a_rate_that_is_no_number_is_a_bad_value(name: str, tmp_path: Path) -> None:
+    rows = [
+        SOUND | {"sampling_rate": rate, "request_id": f"r{n}"}
+        for n, rate in enumerate((0.5, float("nan"), float("inf")))
+    ]
+    if name == "a.parquet":
+        pl.DataFrame(rows).write_parquet(tmp_path / name)
+        content = (tmp_path / name).read_bytes()
+    else:
+        content = (
+            as_csv(rows)
+            if name == "a.csv"
+            else as_json([row | {"sampling_rate": str(row["sampling_rate"])} for row in rows])
+        )
+    receipt, requests = load_bytes(tmp_path, content, name)
+    assert (counts(receipt), receipt.reasons) == ((3, 1, 0, 2), {"bad_value": 2})
+    assert requests["sampling_rate"].to_list() == [0.5]
 
 
 def test_usage_beyond_the_bounds_told_as_text_is_not_known(tmp_path: Path) -> None:
