@@ -131,7 +131,7 @@ def _shares() -> str:
 
     told = "basis IN ('whole', 'inference', 'some')"
     rest = f"greatest(0, inside - {scaled('measured')})"
-    later = "CASE WHEN engine_first_ns IS NOT NULL THEN greatest(0, least(inside, engine_first_ns) - coalesce(queue_ns, 0)) END"
+    later = "CASE WHEN engine_first_ns IS NOT NULL THEN greatest(0, least(inside, engine_first_ns) - coalesce(queue_ns, 0) - coalesce(transfer_ns, 0)) END"
     expressions = {
         "queue": f"CASE WHEN {told} THEN {scaled('queue_ns')} END",
         "prefill": f"CASE WHEN {told} THEN {scaled('prefill_ns')} END",

@@ -130,23 +130,24 @@ def _who(cursor: duckdb.DuckDBPyConnection, fields: dict[str, str]) -> None:
 def _ask_all_on_the_way(cursor: duckdb.DuckDBPyConnection, fields: dict[str, str]) -> None:
     """Spans of the last call from the outside in, then their ancestors, nearest first."""
     cursor.execute("""CREATE OR REPLACE TEMP TABLE as_reader AS
-        SELECT node.r, node.t, node.pr, CASE WHEN node.cls = 'engine' THEN 100 ELSE 0 END + least(node.depth, 99) AS place, node.s
+        SELECT node.r, node.t, node.pr, CASE WHEN node.cls = 'engine' THEN 100 ELSE 0 END + least(node.depth, 99) AS place,
+            place AS outermost, node.s
         FROM as_far JOIN as_last AS last ON last.t = as_far.t JOIN as_member AS member ON member.call = last.call
             JOIN as_span AS node ON node.r = member.r""")
     climb(cursor, "SELECT r, t FROM as_reader")
-    cursor.execute("""INSERT INTO as_reader SELECT r, node.t, node.pr, 999 + steps, node.s
+    cursor.execute("""INSERT INTO as_reader SELECT r, node.t, node.pr, 999 + steps, -steps, node.s
         FROM as_above JOIN as_span AS node USING (r)""")
     picked = ", ".join(
-        f'arg_{"max" if name in _OUTERMOST else "min"}("w_{name}", place) FILTER ("w_{name}" IS NOT NULL) AS "{name}"'
+        f'arg_min("w_{name}", {"outermost" if name in _OUTERMOST else "place"}) FILTER ("w_{name}" IS NOT NULL) AS "{name}"'
         for name in fields
     )
     values = ", ".join(f'{sql} AS "w_{name}"' for name, sql in fields.items())
     missing = "".join(f', NULL AS "{name}"' for name in IDENTITY if name not in fields)
     # an engine's own span is the innermost of its call, though it may hang beside the model span
-    order = "place, reader.s"
     cursor.execute("DELETE FROM as_who WHERE t IN (SELECT t FROM as_reader)")
     cursor.execute(f"""INSERT INTO as_who BY NAME SELECT t, {picked}{missing} FROM (
-            SELECT reader.t, row_number() OVER (PARTITION BY reader.t ORDER BY {order}) AS place, {values}
+            SELECT reader.t, row_number() OVER (PARTITION BY reader.t ORDER BY place, reader.s) AS place,
+                row_number() OVER (PARTITION BY reader.t ORDER BY outermost, reader.s) AS outermost, {values}
             FROM as_reader AS reader JOIN as_source AS spans ON spans.row_id = reader.r) GROUP BY t""")
 
 
