@@ -258,4 +258,4 @@ def with_cached(tokens: Mapping[str, object]) -> dict[str, Any]:
     stated = v.integer(tokens.get("input_tokens"))
     if parts is None or stated is None or stated >= parts:
         return {**tokens, "flags": []}
-    return {**tokens, "input_tokens": stated + parts, "flags": ["input_below_cached"]}
+    return {**tokens, "input_tokens": v.total(stated, parts), "flags": ["input_below_cached"]}

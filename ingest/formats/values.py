@@ -284,9 +284,9 @@ def first(*values: Any) -> Any:
 
 
 def total(*values: int | None) -> int | None:
-    """Sum of the known values, None if none is known."""
+    """Sum of the known values as far as 64 bits hold it, None if none is known."""
     known = [value for value in values if value is not None]
-    return sum(known) if known else None
+    return max(-INT64_MAX, min(sum(known), INT64_MAX)) if known else None
 
 
 def identity(value: object) -> str | None:

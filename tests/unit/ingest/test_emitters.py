@@ -257,7 +257,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """Request rows of all cases by trace id, one trace a case, read at once."""
     requests = []
     for number, (_, told, _) in enumerate(CASES):
-        fields = {"kind": 3} | told
+        fields: dict[str, Any] = {"kind": 3} | told
         spans = [span(str(fields.pop("name", "chat")), span_id="a", trace=f"case {number}", **fields)]
         requests.append(request(spans, resource={"x": "y"}))
     path: Path = write_lines(tmp_path_factory.mktemp("emitters") / "a.jsonl", requests)

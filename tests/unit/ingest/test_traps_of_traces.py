@@ -20,8 +20,9 @@ NS = 1_000_000_000
 STAGE_COLUMNS = {f"{stage}_ns" for stage in STAGES}
 
 
-def calls(*told: tuple[str, float, float, dict[str, Any]], scope: str = "app", **around: Any) -> list[Json]:
+def calls(*told: tuple[str, float, float, dict[str, Any]], **around: Any) -> list[Json]:
     """A root and spans below it."""
+    scope = around.pop("scope", "app")
     name, start, end = around.pop("root", ("POST /chat", 0.0, 10.0))
     root = span(name, start, end, span_id="root", kind=around.pop("kind", 2), attributes=around)
     below = [
