@@ -18,11 +18,12 @@ from uuid import uuid4
 import msgspec
 
 from ingest.assemble import SpanCounts, SpanOptions, assemble, load_spans
-from ingest.errors import Reject
+from ingest.errors import Reject, UnreadableInput
 from ingest.formats.contract import Source
 from ingest.formats.heads import head_of
 from ingest.formats.otlp_messages import check_json, check_protobuf
 from ingest.formats.visible import without_credentials
+from ingest.lines import mended
 from ingest.messages import stage_messages
 from ingest.receipts import LoadOptions
 from ingest.schema import NS_PER_S
@@ -58,7 +59,13 @@ def check(kind: Kind, body: bytes) -> Checked:
         UnreadableInput: it is no export request of that kind.
     """
     judge = check_json if kind == "json" else check_protobuf
-    spans, rejects = judge(body, latest_instant_ns())
+    try:
+        spans, rejects = judge(body, latest_instant_ns())
+    except UnreadableInput:
+        whole = mended(body) if kind == "json" else None  # half a character is mended when the body is stored
+        if whole is None:
+            raise
+        spans, rejects = judge(whole, latest_instant_ns())
     return Checked(spans, dict(Counter(reject.reason for reject in rejects)))
 
 
@@ -116,13 +123,21 @@ def _store_lines(
         return
     path = store.scratch / f"live-{uuid4().hex}.jsonl"
     try:
-        path.write_bytes(b"".join(msgspec.json.format(line, indent=-1) + b"\n" for line in lines))
+        path.write_bytes(b"".join(_one_line(line) + b"\n" for line in lines))
         source = Source(path, path.name, "none", path.stat().st_size, lambda: path.open("rb"))
         counts = load_spans(store, cursor, source, "lines", upload_id, _span_options(options, "json"))
         placeless = tuple(replace(reject, line=None, offset=None) for reject in counts.rejects)
         yield replace(counts, rejects=placeless)
     finally:
         path.unlink(missing_ok=True)
+
+
+def _one_line(body: bytes) -> bytes:
+    """A checked body without line ends; half a character in it, which a checked body may have, becomes a question mark."""
+    try:
+        return msgspec.json.format(body, indent=-1)
+    except msgspec.DecodeError:
+        return mended(body) or body
 
 
 def _store_messages(

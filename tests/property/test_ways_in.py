@@ -239,3 +239,11 @@ def test_attributes_of_every_kind_are_kept_alike(tmp_path: Path) -> None:
         with Store.open() as store:
             load(tmp_path / name, store, PLAIN)
             assert [json.loads(text) for text in store.read("spans")["attributes"]] == [expected], name
+
+
+def test_half_a_character_costs_no_span_by_any_way_in(tmp_path: Path) -> None:
+    content = request(*(told(n, str(START), str(START + 1)) for n in range(3))).replace(b"n1.", b"n1. \\ud83d")
+    expected = dict.fromkeys(range(3), "ended")
+    assert by_file(tmp_path / "a.jsonl", content + b"\n") == expected
+    assert by_file(tmp_path / "a.json", json.dumps(json.loads(content), indent=1).encode()) == expected
+    assert by_live("json", content) == expected
