@@ -40,6 +40,7 @@ from ingest.unpack import (
     open_source,
     spool,
     survey,
+    unzipped,
     whole_chunks,
 )
 
@@ -96,6 +97,11 @@ class SourceLoad:
         before = self._told_before()
         if before is not None:
             return before
+        with unzipped(source, self.store.scratch, self.positions) as unpacked:
+            return self._run(unpacked)
+
+    def _run(self, source: Source) -> Receipt:
+        assert self.survey is not None  # noqa: S101  # set by run
         head = read_head(source)
         if head.shape == "empty":
             self._refuse_damage(source)

@@ -2,7 +2,8 @@
 
 Input: a file, packed or not. Output: Source; a Survey of its bytes; a Spool, the unpacked copy for readers that need
 one (a damaged archive, UTF-16, lines above the limit).
-Packing is told by magic, never by name: gzip with several members and zstd with several frames are one stream.
+Packing is told by magic, never by name: gzip with several members and zstd with several frames are one stream, and a zip
+archive of one file is that file.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ import hashlib
 import io
 import os
 import sys
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Literal, cast
 
 from ingest.bounds import MAX_OBJECT_BYTES
-from ingest.errors import Reject, UnreadableInput
+from ingest.errors import Reject, UnknownFormat, UnreadableInput
 from ingest.formats.contract import Source
 from ingest.formats.heads import LOOKED_AT, head_of_line, too_long
 
@@ -30,6 +33,7 @@ else:
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+ZIP_MAGIC = b"PK\x03\x04"
 CHUNK = 1 << 22
 MAX_LINE_BYTES = MAX_OBJECT_BYTES  # the longest line that is read (accounting to the line, up to 64 MiB)
 FLOOR_UNPACKED = 1 << 30  # bytes any archive may unpack to
@@ -101,10 +105,7 @@ class _Capped(io.RawIOBase):
         data = self._inner.read1(len(view))  # one step at a time: what is whole before a damage is not lost
         self._left -= len(data)
         if self._left < 0:
-            raise UnreadableInput(
-                f"{self._name} unpacks to more than {MAX_RATIO} times its size and is taken for a bomb. "
-                "Unpack it first if it is none"
-            )
+            raise UnreadableInput(bomb(self._name))
         view[: len(data)] = data
         return len(data)
 
@@ -155,6 +156,54 @@ def _open_unpacked(path: Path, name: str, packing: Packing, size: int, positions
     inner = gzip.GzipFile(fileobj=file) if packing == "gzip" else zstd.ZstdFile(file)
     cap = max(FLOOR_UNPACKED, MAX_RATIO * size)
     return io.BufferedReader(_Capped(cast("io.BufferedIOBase", inner), file, cap, name), CHUNK)
+
+
+@contextmanager
+def unzipped(source: Source, folder: Path, positions: Positions | None = None) -> Iterator[Source]:
+    """The one file of a zip archive as a source of its own, removed afterwards; a source that is no zip as it is.
+
+    Raises:
+        UnknownFormat: it holds several files, or none.
+        UnreadableInput: it is damaged, locked or a bomb.
+    """
+    with source.path.open("rb") as file:
+        is_zip = file.read(4) == ZIP_MAGIC
+    if not is_zip:
+        yield source
+        return
+    path = folder / f"unzipped-{hashlib.sha256(str(source.path).encode()).hexdigest()[:16]}.data"
+    try:
+        _unzip(source, path)
+        yield open_source(path, source.name, positions)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _unzip(source: Source, target: Path) -> None:
+    left = max(FLOOR_UNPACKED, MAX_RATIO * source.size_bytes)
+    try:
+        with zipfile.ZipFile(source.path) as archive:
+            files = [one for one in archive.infolist() if not one.is_dir() and not one.filename.startswith("__MACOSX/")]
+            if len(files) != 1:
+                raise UnknownFormat(
+                    f"{source.name} is a zip archive of {len(files)} files, not read; unpack it first and load its folder"
+                )
+            with archive.open(files[0]) as packed, target.open("wb") as out:
+                while chunk := packed.read(CHUNK):
+                    left -= len(chunk)
+                    if left < 0:
+                        raise UnreadableInput(bomb(source.name))
+                    out.write(chunk)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, *Damage) as error:
+        why = str(error).rstrip(".") or type(error).__name__
+        raise UnreadableInput(f"{source.name} is a zip archive that cannot be unpacked: {why}") from error
+
+
+def bomb(name: str) -> str:
+    """What is said of an archive that unpacks to more than anyone's telemetry."""
+    return (
+        f"{name} unpacks to more than {MAX_RATIO} times its size and is taken for a bomb. Unpack it first if it is none"
+    )
 
 
 def survey(source: Source, progress: Callable[[int], None] | None = None) -> Survey:

@@ -7,8 +7,10 @@ ODD: values, as JSON, that stand where another was meant.
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -50,6 +52,15 @@ def written(is_lines: bool, value: Any, **layout: Any) -> bytes:
     """The value as a file again."""
     values = value if is_lines else [value]
     return b"".join(json.dumps(one, **layout).encode() + b"\n" for one in values)
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    """A zip archive of the files."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return made.getvalue()
 
 
 def _text(change: Callable[[str], str | bytes]) -> Mutation:
@@ -111,6 +122,7 @@ SAME: dict[str, Mutation] = {
     "zstd": zstd.compress,
     "gzip, two members": lambda data: _halves(data, gzip.compress),
     "zstd, two frames": lambda data: _halves(data, zstd.compress),
+    "zip": lambda data: zipped({"a": data}),
     "gzip, zeros after it": lambda data: gzip.compress(data, mtime=0) + bytes(512),
     "gzip of bom, crlf": _text(lambda text: gzip.compress(BOM + _crlf(text).encode())),
     "gzip of utf-16": _text(lambda text: gzip.compress(text.encode("utf-16"))),
@@ -146,6 +158,8 @@ DAMAGE: dict[str, Mutation] = {
     "gzip of nothing": lambda _: gzip.compress(b""),
     "half a gzip": lambda data: (packed := gzip.compress(data, mtime=0))[: len(packed) // 2],
     "half a zstd": lambda data: (packed := zstd.compress(data))[: len(packed) // 2],
+    "half a zip": lambda data: (packed := zipped({"a": data}))[: len(packed) // 2],
+    "two files in a zip": lambda data: zipped({"a": data, "b": data}),
     "gzip, garbage after it": lambda data: gzip.compress(data, mtime=0) + b"garbage at the end",
     "zstd, garbage after it": lambda data: zstd.compress(data) + b"garbage at the end",
     "half": lambda data: data[: len(data) // 2],

@@ -12,6 +12,7 @@ import pytest
 from ingest.load import Receipt, load_paths
 from ingest.sniff import shape_of
 from ingest.store.database import Store
+from tests.support.hostile import zipped
 from tests.support.loads import PLAIN, counts, load_bytes, places, write
 from tests.support.otlp import request, span
 from tests.support.readers import DATA
@@ -238,3 +239,33 @@ def test_a_source_without_a_row_says_so(tmp_path: Path) -> None:
     assert (receipt.read, receipt.message) == (
         0, "a.json looks like GenAI-Perf profile export, and no row was found in it: there is none, or its frame is damaged"
     )  # fmt: skip
+
+
+def test_a_zip_of_one_file_is_that_file(tmp_path: Path) -> None:
+    rows = b"".join(LINES)
+    pl.DataFrame([json.loads(line) for line in LINES]).write_parquet(tmp_path / "b.parquet")
+    for content in (rows, gzip.compress(rows), (tmp_path / "b.parquet").read_bytes()):
+        receipt, requests = load_bytes(tmp_path, zipped({"a/": b"", "a/b": content, "__MACOSX/._b": b"x"}), "a.zip")
+        assert (counts(receipt), requests.height) == ((4, 4, 0, 0), 4)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (
+            zipped({"a": b"1", "b": b"2"}),
+            "a.zip is a zip archive of 2 files, not read; unpack it first and load its folder",
+        ),
+        (zipped({}).ljust(4), None),
+        (
+            zipped({"a": b"".join(LINES)})[:100],
+            "a.zip is a zip archive that cannot be unpacked: File is not a zip file",
+        ),
+    ],
+    ids=["two", "none", "cut"],
+)
+def test_what_no_zip_of_one_file_is_says_why(content: bytes, says: str | None, tmp_path: Path) -> None:
+    receipt, _ = load_bytes(tmp_path, content, "a.zip")
+    assert receipt.state == "failed"
+    assert receipt.message
+    assert says is None or receipt.message == says
