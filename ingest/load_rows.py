@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.assemble import GatheredSpans, SpanCounts, SpanOptions, load_spans
-from ingest.errors import Cancelled, Reject
+from ingest.errors import REJECT_REASONS, Cancelled, Reject
 from ingest.formats.contract import (
     Format,
     Head,
@@ -64,6 +64,8 @@ class RowLoad:
         self.first: list[Reject] = []
         self.names: Counter[str] = Counter()
         self.told = SpanCounts()  # of the spans among the rows
+        self.made: list[RawSpan] = []  # spans that are no rows, and are not counted as such
+        self.unmade: Counter[str] = Counter()  # those of them that cannot be, by reason
         self.notes: dict[str, None] = {}
         self.has_spans = False
         self.runs: list[int | None] = []
@@ -107,6 +109,9 @@ class RowLoad:
         self.names.update(dict(self.told.not_understood))
         self.names.update(self.unread.counts())
         self.notes |= dict.fromkeys(replace(self.told, not_understood=()).notes)
+        for reason, n in self.unmade.items():
+            traces = "trace gets no span" if n == 1 else "traces get no span"
+            self.notes[f"{n} {traces} above its several roots: {REJECT_REASONS[reason]}"] = None
         if len(self.names) > MOST_NAMES:
             self.notes[f"{len(self.names) - MOST_NAMES} further names are not understood"] = None
         return Told(
@@ -143,8 +148,10 @@ class RowLoad:
         if not batch:
             return
         self.has_spans = True
-        self.gathered.add(batch)
-        if self.gathered.is_full:
+        self.made += [span for span in batch if span.is_made]
+        if told := [span for span in batch if not span.is_made]:
+            self.gathered.add(told)
+        if self.gathered.is_full or len(self.made) >= BATCH:
             self._staged()
 
     def _staged(self) -> None:
@@ -156,6 +163,10 @@ class RowLoad:
         self.duplicate += counts.duplicate
         self.rejected += counts.rejected
         self.told = summed((self.told, replace(counts, rejects=())))
+        if self.made:
+            self.gathered.add(self.made)
+            self.unmade.update(reject.reason for reject in self.gathered.staged().rejects)
+            self.made = []
 
 
 def _together(runs: list[int | None]) -> int | None:

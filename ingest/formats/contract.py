@@ -43,7 +43,7 @@ class Head:
 
 @dataclass(frozen=True)
 class RawSpan:
-    """One span as reported, attribute values as text."""
+    """One span as reported, attribute values as text; `is_made`: by its reader above others, it stands in no source."""
 
     trace_id: str
     span_id: str
@@ -60,6 +60,7 @@ class RawSpan:
     dropped_events: int = 0
     trace_state: str | None = None
     line: int | None = None
+    is_made: bool = False
 
 
 @dataclass(frozen=True)

@@ -262,6 +262,7 @@ def _root(trace_id: str, top: _Top, trace: Mapping[str, Any]) -> RawSpan:
         status_code=0,
         attributes={"langfuse.observation.type": "span"} | _identity({}, trace),
         scope="langfuse-sdk",
+        is_made=True,
     )
 
 

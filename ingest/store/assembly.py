@@ -46,9 +46,10 @@ def assemble_pending(cursor: duckdb.DuckDBPyConnection) -> Made:
         "CREATE OR REPLACE TEMP TABLE as_pending AS "
         "SELECT trace_id, min(first_ns) AS first_ns, max(last_ns) AS last_ns FROM pending_traces GROUP BY trace_id"
     )
-    n_traces = _count(cursor, "SELECT count(*) FROM as_pending")
-    if not n_traces:
+    if not _count(cursor, "SELECT count(*) FROM as_pending"):
         return Made()
+    assembly_twins.add_partners(cursor)
+    n_traces = _count(cursor, "SELECT count(*) FROM as_pending")
     span_marks.recount(cursor)
     for macro in (*assembly_tree.MACROS, *span_judgement.MACROS, *assembly_who.MACROS):
         cursor.execute(macro)

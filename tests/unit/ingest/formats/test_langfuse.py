@@ -153,6 +153,7 @@ def test_several_observations_at_the_top_get_the_trace_as_parent() -> None:
             status_code=0,
             attributes={"langfuse.observation.type": "span"},
             scope="langfuse-sdk",
+            is_made=True,
         ),
     ]
     assert rejects(path) == []
@@ -287,4 +288,30 @@ def test_version_and_prompt_of_an_observation_stay_with_the_request(tmp_path: Pa
         "v7",
         "triage",
         "4",
+    )
+
+
+@pytest.mark.parametrize("layout", ["lines", "download", "inside"])
+def test_a_span_above_several_at_the_top_is_no_row_of_the_source(layout: str, tmp_path: Path) -> None:
+    several = [one | {"parentObservationId": None} for one in OBSERVATIONS]
+    contents = {
+        "lines": [as_lines(*several), as_lines(*several) + b"\n", as_lines(*several[:1])],
+        "download": [json.dumps({"trace": TRACE, "observations": told}).encode() for told in (several, several[::-1])],
+        "inside": [json.dumps(TRACE | {"observations": told}).encode() for told in (several, several[::-1])],
+    }[layout]
+    paths = write(tmp_path, {f"{n}.json": content for n, content in enumerate(contents)})
+    receipts, requests = load_files(*paths)
+    assert [(told.read, told.accepted, told.duplicate) for told in receipts] == [(2, 2, 0), (2, 0, 2), (1, 0, 1)][
+        : len(paths)
+    ]
+    assert requests.select("root", "llm_calls").rows() == [("support-chat" if layout != "lines" else "trace", 1)]
+
+
+def test_traces_without_a_span_above_their_roots_are_told(tmp_path: Path) -> None:
+    days = [one | {"parentObservationId": None} for one in OBSERVATIONS]
+    days[1] |= {"startTime": "2026-03-09T10:00:00Z", "endTime": "2026-03-09T10:00:01Z"}
+    receipt, _ = load_bytes(tmp_path, as_lines(*days), "o.jsonl")
+    assert (receipt.read, receipt.accepted, receipt.rejected) == (2, 2, 0)
+    assert receipt.notes == (
+        "1 trace gets no span above its several roots: it lasts longer than 24 hours, the mark of an unset start",
     )
