@@ -12,6 +12,7 @@ import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from operator import eq
 from typing import IO, overload
 
 import msgspec
@@ -49,6 +50,13 @@ class Rejects(Sequence[Reject]):
 
     def __len__(self) -> int:
         return self.reasons.total()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Rejects | tuple):
+            return NotImplemented
+        return len(self) == len(other) and all(map(eq, self, other))
+
+    __hash__ = None  # type: ignore[assignment]  # it grows
 
     def __iter__(self) -> Iterator[Reject]:
         yield from self._held

@@ -32,6 +32,8 @@ def test_those_that_are_not_held_are_told_too_in_order(monkeypatch: pytest.Monke
     assert [*first] == wanted[4:]  # what comes while it is read is told too
     assert [*told] == [*told] == wanted
     assert (len(told), told[7], told[-1], told[2:5]) == (10, wanted[7], wanted[9], tuple(wanted[2:5]))
+    assert told == Rejects(wanted) == tuple(wanted)
+    assert told != Rejects(wanted[1:])
     assert told.reasons == {"a": 5, "b": 5}
     assert len(told._held) == 3
     assert [*in_order(told, [reject(3), reject(20)])] == [*wanted[:4], reject(3), *wanted[4:], reject(20)]
