@@ -1,14 +1,17 @@
 """Bodies of requests: read with a cap, unpacked with a cap.
 
 Input: an HTTP request. Output: bytes, or the refusal that says which limit was met.
-A body of 300 kB may unpack to 300 MB: the cap is watched while unpacking, not afterwards.
+A body of 300 kB may unpack to 300 MB: the cap is watched while unpacking, not afterwards. Many bodies that are each
+below their cap may be too much together: those that are under way share an allowance.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 from fastapi import Request
@@ -22,7 +25,62 @@ else:
 
 CHUNK = 1 << 20  # unpacked at once
 BLOCK = 1 << 16  # fed at once
+RETRY_AFTER_S = 2
 MOST_MEMBERS = 10_000  # gzip members or zstd frames; a sender that flushes makes a few
+
+
+class Held:
+    """Bytes of bodies that all doors hold in memory together, `most` of them."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def share(self) -> Iterator[Share]:
+        """What one request holds, given back at the end."""
+        share = Share(self)
+        try:
+            yield share
+        finally:
+            with self._lock:
+                self._bytes -= share.bytes
+                share.is_over = True
+
+    def take(self, share: Share, size: int) -> None:
+        """Counts some more bytes of a share.
+
+        Raises:
+            Refused: it would be more than there may be.
+        """
+        with self._lock:
+            if share.is_over or self._bytes + size > self._most:
+                raise Refused(
+                    f"bodies under way hold {self._bytes} bytes of memory, the limit is {self._most}",
+                    status=503,
+                    code="too_many_bodies",
+                    retry_after=RETRY_AFTER_S,
+                )
+            self._bytes += size
+            share.bytes += size
+
+
+class Share:
+    """What one request holds of the memory for bodies; `is_over`: it is answered, though a thread may still unpack."""
+
+    def __init__(self, held: Held) -> None:
+        self._held = held
+        self.bytes = 0
+        self.is_over = False
+
+    def add(self, size: int) -> None:
+        """Takes some more.
+
+        Raises:
+            Refused: all requests together hold too much.
+        """
+        self._held.take(self, size)
 
 
 class _Unpacker(Protocol):
@@ -35,11 +93,11 @@ class _Unpacker(Protocol):
     def decompress(self, data: bytes | memoryview, max_length: int = ...) -> bytes: ...
 
 
-async def read_body(request: Request, limit: int) -> bytes:
-    """The body as sent.
+async def read_body(request: Request, limit: int, share: Share) -> bytes:
+    """The body as sent, counted in `share`.
 
     Raises:
-        Refused: it is longer than `limit`.
+        Refused: it is longer than `limit`, or all bodies together are too long.
     """
     said = request.headers.get("content-length", "")
     if said.isdigit() and int(said) > limit:
@@ -50,6 +108,7 @@ async def read_body(request: Request, limit: int) -> bytes:
         size += len(part)
         if size > limit:
             raise too_large("body", limit)
+        share.add(len(part))
         parts.append(part)
     return b"".join(parts)
 
@@ -59,11 +118,11 @@ def too_large(what: str, limit: int) -> Refused:
     return Refused(f"the {what} is longer than {limit} bytes, the limit of this server", status=413, code="too_large")
 
 
-def unpack(body: bytes, encoding: str, limit: int) -> bytes:
-    """The body unpacked by its content encoding: identity, gzip, deflate or zstd.
+def unpack(body: bytes, encoding: str, limit: int, share: Share) -> bytes:
+    """The body unpacked by its content encoding: identity, gzip, deflate or zstd; what is unpacked is counted in `share`.
 
     Raises:
-        Refused: unknown encoding, damaged data, or more than `limit` bytes unpacked.
+        Refused: unknown encoding, damaged data, more than `limit` bytes unpacked, or all bodies together too long.
     """
     encoding = encoding.strip().lower()
     if encoding in ("", "identity"):
@@ -73,12 +132,12 @@ def unpack(body: bytes, encoding: str, limit: int) -> bytes:
             f'content encoding "{encoding}" is not known; use gzip, zstd or none', status=415, code="unknown_encoding"
         )
     try:
-        return _unpack_members(body, encoding, limit)
+        return _unpack_members(body, encoding, limit, share)
     except (zlib.error, zstd.ZstdError) as error:
         raise Refused(f"the body is not valid {encoding}: {error}", status=400, code="damaged_body") from error
 
 
-def _unpack_members(body: bytes, encoding: str, limit: int) -> bytes:
+def _unpack_members(body: bytes, encoding: str, limit: int, share: Share) -> bytes:
     """All members one after another; fed in blocks, for what an unpacker has not used yet is copied at every call."""
     parts: list[bytes] = []
     view, at, size, members = memoryview(body), 0, 0, 0
@@ -98,6 +157,7 @@ def _unpack_members(body: bytes, encoding: str, limit: int) -> bytes:
                 size += len(part)
                 if size > limit:
                     raise too_large("unpacked body", limit)
+                share.add(len(part))
                 parts.append(part)
         at -= len(unpacker.unused_data)
     return b"".join(parts)

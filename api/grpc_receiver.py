@@ -108,8 +108,11 @@ class _Exports(grpc.GenericRpcHandler):  # type: ignore[misc]  # the library is 
         if refusal is not None:
             raise refusal
         async for body in sent:
-            unpacked = await asyncio.to_thread(unpack, body, _encoding(body), self._house.settings.max_unpacked_bytes)
-            return success("protobuf", await self._house.receiver.take("protobuf", unpacked))
+            with self._house.held.share() as share:
+                share.add(len(body))
+                most = self._house.settings.max_unpacked_bytes
+                unpacked = await asyncio.to_thread(unpack, body, _encoding(body), most, share)
+                return success("protobuf", await self._house.receiver.take("protobuf", unpacked))
         raise Refused("the call holds no message", status=400, code="no_message")
 
 

@@ -17,6 +17,7 @@ from fastapi import Request
 from api import retention as retaining
 from api import schedules as scheduling
 from api import uploads
+from api.bodies import Held
 from api.delivery import deliver
 from api.jobs import Job, Jobs, Work
 from api.question import Books
@@ -34,6 +35,7 @@ from ingest.receipts import LoadOptions
 from ingest.store import lists
 from ingest.store.database import Store, StoreSettings
 
+BODIES_HELD = 2  # as many of the largest, packed and unpacked, are in memory at once
 ADOPTED, ADOPTED_RULES = "objectives.yaml", "rules.yaml"
 
 
@@ -51,6 +53,7 @@ class House:
     schedules: Schedules
     warmer: Warmer
     retention: Retention
+    held: Held
 
     def start(self) -> None:
         """Begin to work; what an earlier process left is taken up."""
@@ -63,7 +66,7 @@ class House:
             self.warmer.poke()
 
     def close(self) -> None:
-        """End; what was acknowledged is in the store when this returns."""
+        """End; what was acknowledged is in the store when this returns, or on disk until the next start."""
         structlog.get_logger("house").info("closing")
         self.schedules.close()
         self.retention.close()
@@ -130,7 +133,8 @@ def _build(settings: Settings, store: Store, telemetry: Telemetry, folder: Path)
     jobs: Jobs = Jobs(store, works)
     schedules: Schedules = Schedules(folder / "schedules.json", jobs)
     _watch(telemetry, jobs, spool)
-    return House(settings, store, service, jobs, taken, receiver, telemetry, schedules, warmer, retention)
+    held = Held(BODIES_HELD * (settings.max_body_bytes + settings.max_unpacked_bytes))
+    return House(settings, store, service, jobs, taken, receiver, telemetry, schedules, warmer, retention, held)
 
 
 def _adopted(path: Path) -> Path | None:

@@ -8,6 +8,7 @@ what comes after it nor is lost.
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -23,6 +24,7 @@ from ingest.store.database import Store
 
 KINDS: dict[bytes, Kind] = {b"j": "json", b"p": "protobuf"}
 MARKS = {kind: mark for mark, kind in KINDS.items()}
+LAST_S = 15.0  # in which batches are still begun when the server is told to stop
 SET_ASIDE = "set-aside"  # folder of bodies that could not be stored
 
 
@@ -46,6 +48,7 @@ class Receiver:
         self._seconds = batch_seconds
         self._changed = changed
         self._ending = threading.Event()
+        self._until = math.inf  # when no further batch is begun
         self._flushed = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="receiver", daemon=True)
         self._log = structlog.get_logger("receiver")
@@ -55,7 +58,9 @@ class Receiver:
         self._thread.start()
 
     def close(self) -> None:
-        """Everything acknowledged is in the store when this returns."""
+        """What was acknowledged is in the store when this returns; a backlog that takes long stays on disk, and is stored
+        when the server starts again."""
+        self._until = time.monotonic() + LAST_S
         self._ending.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -81,6 +86,8 @@ class Receiver:
         """Bring into the store what is on disk now."""
         with self._flushed:
             for segment in self._spool.take():
+                if time.monotonic() > self._until:
+                    return
                 self._store_segment(segment)
 
     def _run(self) -> None:

@@ -25,6 +25,7 @@ HEADER = struct.Struct(">4scII")
 MARK = b"TWS1"
 SUFFIX = ".segment"
 RETRY_AFTER_S = 5
+SEGMENT_BYTES = 32 << 20  # of a file, after which the next begins: a segment is stored at once
 LONGEST_NUMBER = 16  # digits; milliseconds since 1970 have 13
 
 Waiting = tuple[bytes, bytes, "Future[None]"]
@@ -94,14 +95,15 @@ class Spool:
 
     def _run(self) -> None:
         while (first := self._waiting.get()) is not None:
-            batch = [first]
+            batch, size = [first], len(first[1])
             ends = False
-            while not self._waiting.empty():
+            while size < SEGMENT_BYTES and not self._waiting.empty():
                 more = self._waiting.get()
                 if more is None:
                     ends = True
                     break
                 batch.append(more)
+                size += len(more[1])
             self._write(batch)
             if ends:
                 return
@@ -138,6 +140,9 @@ class Spool:
             future.set_result(None)
 
     def _segment(self) -> tuple[Path, IO[bytes]]:
+        if self._open is not None and self._open[1].tell() >= SEGMENT_BYTES:
+            self._open[1].close()
+            self._open = None
         if self._open is None:
             path = self.folder / f"{self._next:012d}{SUFFIX}"
             self._next += 1

@@ -32,8 +32,9 @@ async def traces(house: Inside, request: Request) -> Response:
             code="unknown_media_type",
         )
     settings = house.settings
-    body = await read_body(request, settings.max_body_bytes)
-    encoding = request.headers.get("content-encoding", "")
-    body = await run_in_threadpool(unpack, body, encoding, settings.max_unpacked_bytes)
-    checked = await house.receiver.take(kind, body)
+    with house.held.share() as share:
+        body = await read_body(request, settings.max_body_bytes, share)
+        encoding = request.headers.get("content-encoding", "")
+        body = await run_in_threadpool(unpack, body, encoding, settings.max_unpacked_bytes, share)
+        checked = await house.receiver.take(kind, body)
     return Response(success(kind, checked), media_type=MEDIA_OF[kind])

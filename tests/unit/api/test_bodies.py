@@ -10,7 +10,7 @@ import zlib
 
 import pytest
 
-from api.bodies import unpack
+from api.bodies import Held, Share, unpack
 from api.problems import Refused
 
 if sys.version_info >= (3, 14):
@@ -19,6 +19,10 @@ else:
     from backports import zstd
 
 BODY = b"hello" * 1000
+
+
+def share() -> Share:
+    return Share(Held(1 << 40))
 
 
 @pytest.mark.parametrize(
@@ -37,7 +41,7 @@ BODY = b"hello" * 1000
     ids=["none", "identity", "gzip", "deflate", "zstd", "gzip of 1000", "zstd of 1000", "gzip of two", "zstd of two"],
 )
 def test_every_encoding_gives_the_body_back(encoding: str, packed: bytes) -> None:
-    assert unpack(packed, encoding, 5000) == BODY
+    assert unpack(packed, encoding, 5000, share()) == BODY
 
 
 @pytest.mark.parametrize(
@@ -51,7 +55,7 @@ def test_every_encoding_gives_the_body_back(encoding: str, packed: bytes) -> Non
 )
 def test_a_body_that_unpacks_beyond_the_limit_is_refused(encoding: str, bomb: bytes) -> None:
     with pytest.raises(Refused) as caught:
-        unpack(bomb, encoding, 1_000_000)
+        unpack(bomb, encoding, 1_000_000, share())
     assert (caught.value.status, caught.value.code) == (413, "too_large")
 
 
@@ -68,7 +72,7 @@ def test_a_body_that_unpacks_beyond_the_limit_is_refused(encoding: str, bomb: by
 )
 def test_what_is_no_such_body_is_refused(encoding: str, packed: bytes, status: int, code: str) -> None:
     with pytest.raises(Refused) as caught:
-        unpack(packed, encoding, 1_000_000)
+        unpack(packed, encoding, 1_000_000, share())
     assert (caught.value.status, caught.value.code) == (status, code)
 
 
@@ -76,7 +80,7 @@ def test_what_is_no_such_body_is_refused(encoding: str, packed: bytes, status: i
 def test_a_body_of_several_blocks_and_parts_is_whole(encoding: str) -> None:
     noise = random.Random(7).randbytes(300_000) + bytes(5_000_000)
     packed = {"gzip": gzip.compress(noise), "deflate": zlib.compress(noise), "zstd": zstd.compress(noise)}
-    assert unpack(packed[encoding], encoding, 6_000_000) == noise
+    assert unpack(packed[encoding], encoding, 6_000_000, share()) == noise
 
 
 @pytest.mark.parametrize(
@@ -86,6 +90,21 @@ def test_a_body_of_many_members_is_refused_without_copying_the_rest_for_each(enc
     body = member * 1_000_000
     began = time.process_time()
     with pytest.raises(Refused) as caught:
-        unpack(body, encoding, 1_000_000)
+        unpack(body, encoding, 1_000_000, share())
     assert (caught.value.status, caught.value.code) == (400, "too_many_members")
     assert time.process_time() - began < 5  # copying the rest at each of 10,000 members would be 100 GB
+
+
+def test_bodies_under_way_share_an_allowance() -> None:
+    held = Held(12_000)
+    with held.share() as one, held.share() as other:
+        assert unpack(gzip.compress(BODY), "gzip", 10_000, one) == BODY
+        other.add(6_000)
+        with pytest.raises(Refused) as refused:
+            unpack(gzip.compress(BODY), "gzip", 10_000, other)
+    assert (refused.value.status, refused.value.retry_after, refused.value.code) == (503, 2, "too_many_bodies")
+    assert refused.value.message == "bodies under way hold 11000 bytes of memory, the limit is 12000"
+    with pytest.raises(Refused):
+        one.add(1)  # a thread that unpacks on after its client has gone
+    with held.share() as another:
+        another.add(12_000)

@@ -113,3 +113,21 @@ def test_of_an_hour_one_sentence_tells_how_many_spans_were_told_again(store: Sto
         "received bodies that could not be stored lie in set-aside; look at them with tailwise doctor",
     ]
     assert upload_view(upload, None)["not_understood"] == {"x.more": 5}
+
+
+def test_a_backlog_that_takes_long_is_left_for_the_next_start(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.spool.SEGMENT_BYTES", 1)
+    monkeypatch.setattr(module, "LAST_S", -1.0)
+    receiver = receiver_of(store, tmp_path / "spool", [])
+    receiver.start()
+    for number in (1, 2, 3):
+        asyncio.run(receiver.take("json", body(number)))
+    receiver.close()
+    assert (lists.counts(store)["requests"], len([*(tmp_path / "spool").glob("*.segment")])) == (0, 3)
+    monkeypatch.undo()
+    receiver = receiver_of(store, tmp_path / "spool", [])
+    receiver.start()
+    receiver.close()
+    assert lists.counts(store)["requests"] == 3

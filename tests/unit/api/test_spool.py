@@ -97,3 +97,16 @@ def test_whoever_stops_waiting_takes_nothing_back_and_stops_nobody(tmp_path: Pat
     segments = spool.take()
     spool.close()
     assert [body for path in segments for _, body in records(path)] == [b"of a client that went away", b"next"]
+
+
+def test_a_long_backlog_is_many_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.spool.SEGMENT_BYTES", 1000)
+    spool = Spool(tmp_path, 1_000_000)
+    offered = [spool.offer(b"j", b"%03d" % n * 100) for n in range(40)]
+    spool.start()
+    wait(offered)
+    segments = spool.take()
+    spool.close()
+    assert [body for path in segments for _, body in records(path)] == [b"%03d" % n * 100 for n in range(40)]
+    assert len(segments) == 10
+    assert max(path.stat().st_size for path in segments) < 2500
