@@ -87,7 +87,7 @@ def _span(span: Mapping[str, Any], processes: Mapping[str, dict[str, str]], line
         name=v.text(span.get("operationName")) or "",
         kind=kind_of(tags.get("span.kind")),
         start_ns=start,
-        end_ns=start + duration if duration is not None and start else 0,
+        end_ns=(v.total(start, duration) or 0) if duration is not None and start else 0,
         status_code=status_of(told) if told else 2 if is_error else 0,
         attributes=tags,
         resource=processes.get(process or "", {}) or _resource(span.get("process")),

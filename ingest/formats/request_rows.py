@@ -84,9 +84,9 @@ def timed(times: Times, status: str) -> dict[str, Any]:
 def _instants(times: Times, e2e: int | None) -> tuple[int | None, int | None]:
     started, ended = times.started_ns, times.ended_ns
     if started is None and ended is not None and e2e is not None:
-        started = ended - e2e
+        started = v.total(ended, -e2e)
     if ended is None and started is not None and e2e is not None:
-        ended = started + e2e
+        ended = v.total(started, e2e)
     return started, ended if e2e is not None or started is None else None
 
 

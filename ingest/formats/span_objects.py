@@ -39,7 +39,7 @@ def _pair_ns(value: object) -> int:
     if isinstance(value, list) and len(value) == 2:
         seconds, rest = v.integer(value[0]), v.integer(value[1])
         if seconds is not None and rest is not None and abs(seconds) < 10**10:
-            return seconds * NS_PER_S + rest
+            return v.total(seconds * NS_PER_S, rest) or 0
         return 0
     return v.instant_ns(value) or 0
 
@@ -53,7 +53,7 @@ def _javascript(span: Mapping[str, Any], line: int) -> RawSpan:
     )
     start, end = _pair_ns(span.get("startTime")), _pair_ns(span.get("endTime"))
     if not end and start and span.get("duration") is not None:
-        end = start + _pair_ns(span.get("duration"))
+        end = v.total(start, _pair_ns(span.get("duration"))) or 0
     kind = span.get("kind")
     scope = v.first(v.at(span, "instrumentationScope", "name"), v.at(span, "instrumentationLibrary", "name"))
     resource = v.first(v.at(span, "resource", "attributes"), v.at(span, "resource", "_attributes"))

@@ -64,7 +64,7 @@ def _span(span: Mapping[str, Any], halves: Memo, line: int) -> RawSpan:
         name=v.text(span.get("name")) or "",
         kind=kind_of(span.get("kind")) or 1,
         start_ns=start,
-        end_ns=start + duration if duration is not None and start else 0,
+        end_ns=(v.total(start, duration) or 0) if duration is not None and start else 0,
         status_code=2 if "error" in tags else 0,
         attributes=tags,
         resource={"service.name": service} if service else {},

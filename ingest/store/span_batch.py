@@ -132,14 +132,19 @@ def _columns(batch: Sequence[RawSpan], own: OwnNames, before: int) -> dict[str, 
         "trace_state": [span.trace_state for span in batch],
         "name": [span.name or None for span in batch],
         "kind": [str(span.kind) for span in batch],
-        "started": [span.start_ns for span in batch],
-        "ended": [span.end_ns or None for span in batch],
+        "started": [_near(span.start_ns) for span in batch],
+        "ended": [_near(span.end_ns) or None for span in batch],
         "status": [str(span.status_code) for span in batch],
         "dropped": [int(span.dropped_events > 0) for span in batch],  # only whether any is asked
         "names": [_joined(attributes) for attributes in told],
         "vals": [_joined(attributes.values()) for attributes in told],
         **{pick: [picked[id(span.resource)][pick] for span in batch] for pick in RESOURCE_PICKS},
     }
+
+
+def _near(instant: int) -> int:
+    """The instant, cut to what the store holds; no span can be there."""
+    return instant if -LATEST_NS < instant < LATEST_NS else LATEST_NS if instant > 0 else -LATEST_NS
 
 
 def _attributes(span: RawSpan, promoted: Sequence[str]) -> Mapping[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -182,3 +183,22 @@ def test_usage_beyond_the_bounds_told_as_text_is_not_known(tmp_path: Path) -> No
         requests = store.read("requests", order="request_key")
     assert requests["source_cost_usd"].to_list() == [None, None, None]
     assert requests["output_tokens"].to_list() == [5, None, None]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "key", "value"),
+    [
+        ("jaeger", {"data": [{"traceID": "1f", "spans": [{"traceID": "1f", "spanID": "2", "operationName": "x", "duration": 5}]}]}, "startTime", 9223372036854775),
+        ("zipkin", [{"traceId": "1f", "id": "2", "name": "x", "kind": "CLIENT", "duration": 5}], "timestamp", 9223372036854775),
+        ("span_objects", [{"spanContext": {"traceId": "1f", "spanId": "2"}, "name": "x", "kind": 1, "attributes": {}, "endTime": [1772445600, 5]}], "startTime", [9999999999, 5]),
+    ],
+)  # fmt: skip
+def test_a_span_at_the_end_of_all_integers_costs_no_file(
+    name: str, content: Any, key: str, value: Any, tmp_path: Path
+) -> None:
+    spans = content["data"][0]["spans"] if isinstance(content, dict) else content
+    sound = [1772445600, 0] if isinstance(value, list) else 1_772_445_600_000_000
+    spans[0][key] = sound
+    spans.append(spans[0] | {key: value, "spanID": "3", "id": "3", "spanContext": {"traceId": "1f", "spanId": "3"}})
+    receipt, _ = load_bytes(tmp_path, json.dumps(content).encode(), "a.json")
+    assert (receipt.format, counts(receipt), receipt.reasons) == (name, (2, 1, 0, 1), {"time_out_of_range": 1})
