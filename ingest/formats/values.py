@@ -151,8 +151,14 @@ def scaled(value: object, factor: int) -> int | None:
 
 
 def duration_ns(value: object, unit: Unit) -> int | None:
-    """Integer nanoseconds of a duration in `unit`; the sign is kept, for negative is a fault to be seen."""
-    return scaled(value, NS_PER_UNIT[unit])
+    """Integer nanoseconds of a duration in `unit`; the sign is kept, for negative is a fault to be seen.
+
+    One beyond 64 bits is the longest that they hold, for it is a fault to be seen too.
+    """
+    found = scaled(value, NS_PER_UNIT[unit])
+    if found is None and (told := number(value)) is not None and told:
+        return INT64_MAX if told > 0 else -INT64_MAX
+    return found
 
 
 def pico_usd(value: object) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from ingest.normalize import Normalizer, Stamp
 from ingest.store.database import Store
 from tests.support.loads import PLAIN, counts, load_bytes, write
 from tests.support.otlp_rows import as_protobuf, delimited
+from tests.support.readers import DATA
 
 SOUND: dict[str, object] = {
     "request_id": "r",
@@ -202,3 +204,12 @@ def test_a_span_at_the_end_of_all_integers_costs_no_file(
     spans.append(spans[0] | {key: value, "spanID": "3", "id": "3", "spanContext": {"traceId": "1f", "spanId": "3"}})
     receipt, _ = load_bytes(tmp_path, json.dumps(content).encode(), "a.json")
     assert (receipt.format, counts(receipt), receipt.reasons) == (name, (2, 1, 0, 1), {"time_out_of_range": 1})
+
+
+@pytest.mark.parametrize("name", ["jaeger/bare.json", "zipkin/good.json", "kong/good.jsonl", "cloudflare/good.json"])
+def test_a_duration_beyond_all_integers_is_too_long_and_not_unknown(name: str, tmp_path: Path) -> None:
+    content = re.sub(
+        rb'"(duration|request|total)": ?\d+', rb'"\1": 9223372036854775807000', (DATA / name).read_bytes(), count=1
+    )
+    receipt, _ = load_bytes(tmp_path, content, Path(name).name)
+    assert (receipt.reasons, receipt.rejected) == ({"duration_too_long": 1}, 1)
