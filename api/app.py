@@ -131,7 +131,8 @@ def _answer(request: Request, members: dict[str, object], retry_after: int | Non
 
 async def _service_error(request: Request, error: Exception) -> Response:
     error = cast(ServiceError, error)
-    if status_of(error) >= HTTPStatus.INTERNAL_SERVER_ERROR:
+    is_for_now = isinstance(error, Refused) and error.retry_after is not None  # the client is told to come back
+    if status_of(error) >= HTTPStatus.INTERNAL_SERVER_ERROR and not is_for_now:
         structlog.get_logger("http").error("failed", path=request.url.path, code=error.code, message=error.message)
     return _answer(
         request, problem_of(error, request.url.path), error.retry_after if isinstance(error, Refused) else None

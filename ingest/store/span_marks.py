@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ingest.store import span_places
+from ingest.store import span_places, temporary
 from ingest.store.shadows import END
 from ingest.store.span_columns import MARKS
 from ingest.store.tellings import AGAIN_TOLD
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 AGAIN = MARKS["duplicate_span_ignored"]
-TEMPORARY = frozenset({"span_again", "span_marked", "span_tellings", "span_recounted", "span_places"})
+TEMPORARY = frozenset({"span_again", "span_marked", "span_tellings", "span_pending", "span_recounted", "span_places"})
+_CAUSES = (f"repeats WHERE told IN ('spans', '{AGAIN_TOLD}')", f"spans WHERE marks & {AGAIN} > 0")
 
 
 def note(cursor: DuckDBPyConnection, table: str, upload_id: str) -> None:
@@ -64,19 +65,33 @@ def forget(cursor: DuckDBPyConnection, upload_id: str) -> None:
 
 def recount(cursor: DuckDBPyConnection) -> None:
     """Makes the marks of the spans of pending traces what spans and repeats say."""
+    _recount(cursor)
+    temporary.release(cursor, TEMPORARY.__contains__)
+
+
+def _recount(cursor: DuckDBPyConnection) -> None:
+    if not any(cursor.execute(f"SELECT 1 FROM {rows} LIMIT 1").fetchall() for rows in _CAUSES):
+        return
+    here = span_places.find(cursor, "span_places", "SELECT trace_id FROM pending_traces")
+    cursor.execute(  # keys are compared whole: of many repeats a part of each takes long to make
+        f"""CREATE OR REPLACE TEMP TABLE span_pending AS
+        SELECT trace_id, span_id, upload_id, marks, trace_id || span_id AS k FROM spans WHERE rowid IN {here}"""
+    ).fetchall()
     cursor.execute(
-        f"""CREATE OR REPLACE TEMP TABLE span_recounted AS SELECT DISTINCT trace_id FROM pending_traces
-        WHERE trace_id IN (SELECT row_key[:32] FROM repeats WHERE told IN ('spans', '{AGAIN_TOLD}'))
-            OR trace_id IN (SELECT trace_id FROM spans WHERE marks & {AGAIN} > 0)"""
+        f"""CREATE OR REPLACE TEMP TABLE span_recounted AS
+        SELECT row_key[:32] AS trace_id FROM repeats WHERE told = 'spans' AND row_key IN (SELECT k FROM span_pending)
+        UNION SELECT row_key[:32] FROM repeats
+            WHERE told = '{AGAIN_TOLD}' AND row_key[:32] IN (SELECT trace_id FROM span_pending)
+        UNION SELECT trace_id FROM span_pending WHERE marks & {AGAIN} > 0"""
     ).fetchall()
     if not cursor.execute("SELECT 1 FROM span_recounted LIMIT 1").fetchall():
         return
     of_pending = "IN (SELECT trace_id FROM span_recounted)"
-    here = span_places.find(cursor, "span_places", "SELECT trace_id FROM span_recounted")
     cursor.execute(
         f"""CREATE OR REPLACE TEMP TABLE span_tellings AS
-        SELECT trace_id, span_id, upload_id FROM spans WHERE rowid IN {here}
-        UNION SELECT row_key[:32], row_key[33:], upload_id FROM repeats WHERE told = 'spans' AND row_key[:32] {of_pending}"""
+        SELECT trace_id, span_id, upload_id FROM span_pending WHERE trace_id {of_pending}
+        UNION SELECT row_key[:32], row_key[33:], upload_id FROM repeats
+            WHERE told = 'spans' AND row_key IN (SELECT k FROM span_pending WHERE trace_id {of_pending})"""
     ).fetchall()
     cursor.execute(
         f"""CREATE OR REPLACE TEMP TABLE span_marked AS
@@ -99,7 +114,5 @@ def recount(cursor: DuckDBPyConnection) -> None:
     is_marked = "(trace_id, span_id) IN (SELECT trace_id, span_id FROM span_marked)"
     cursor.execute(
         f"""UPDATE spans SET marks = xor(marks, {AGAIN})
-        WHERE rowid IN {here} AND (marks & {AGAIN} > 0) <> {is_marked}"""
+        WHERE rowid IN {here} AND trace_id {of_pending} AND (marks & {AGAIN} > 0) <> {is_marked}"""
     ).fetchall()
-    for name in sorted(TEMPORARY):
-        cursor.execute(f"DROP TABLE IF EXISTS {name}").fetchall()
