@@ -24,6 +24,7 @@ from ingest.formats.request_rows import FROM_SEND, Times, checked, extra, gap_co
 from ingest.selection import to_ns, zone_of
 
 ARRAYS = ("input_lens", "output_lens", "ttfts", "itls", "errors", "start_times", "latencies")
+_ENDLESS = re.compile(rb'"request_rate"\s*:\s*Infinity')
 _DATE = re.compile(r"(\d{8})-(\d{6})$")
 
 
@@ -85,7 +86,7 @@ def _run(row: Row, zone: tzinfo, start_ns: int | None) -> Iterator[RawRow]:
     told = _anchor_ns(run, zone)
     anchor = told if told is not None else start_ns
     earliest = min((start for start in starts if start is not None), default=None)
-    shared = _shared(run)
+    shared = _shared(run, is_endless=_ENDLESS.search(row.data) is not None)
     for index in range(max(len(arrays["ttfts"]), len(arrays["latencies"]))):
         start = starts[index] if index < len(starts) else None
         started = anchor + start - earliest if None not in (anchor, start, earliest) else None  # type: ignore[operator]
@@ -141,11 +142,15 @@ def _anchor_ns(run: Mapping[str, Any], zone: tzinfo) -> int | None:
     return to_ns(ended) - duration
 
 
-def _shared(run: Mapping[str, Any]) -> dict[str, Any]:
-    """Columns that all requests of a run have in common."""
+def _shared(run: Mapping[str, Any], *, is_endless: bool) -> dict[str, Any]:
+    """Columns that all requests of a run have in common.
+
+    Args:
+        is_endless: the rate was written as a bare Infinity, which is no JSON and not read as a value.
+    """
     model = v.first(v.text(run.get("model_id")), v.text(run.get("model")))
     parts = {
-        "rate": v.text(run.get("request_rate")),
+        "rate": "inf" if is_endless else v.text(run.get("request_rate")),
         "concurrency": v.text(run.get("max_concurrency")),
         "input": v.text(run.get("random_input_len")),
         "output": v.text(run.get("random_output_len")),

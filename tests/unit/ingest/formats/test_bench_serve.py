@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from pathlib import Path
 
 import pytest
 
@@ -105,3 +106,10 @@ def test_prompts_without_a_row_are_said() -> None:
 
 def test_the_duration_of_the_run_is_told_where_the_file_states_it() -> None:
     assert runs(DATA / "bench_serve" / "good.json") == [4_500_000_000]
+
+
+@pytest.mark.parametrize("rate", ['"inf"', "Infinity"])
+def test_a_run_without_a_rate_is_told_alike_as_text_and_as_python_writes_it(rate: str, tmp_path: Path) -> None:
+    line = f'{{"backend": "vllm", "completed": 1, "request_rate": {rate}, "ttfts": [0.1], "input_lens": [5], "output_lens": [2]}}'
+    (tmp_path / "a.json").write_text(line)
+    assert [row["scenario"] for row in requests(tmp_path / "a.json")] == ["rate inf"]
