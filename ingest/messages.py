@@ -19,6 +19,7 @@ from ingest.formats.contract import Head, Source
 from ingest.formats.otlp_columns import Columns, Piece
 from ingest.formats.otlp_kernel import Kernel, plain
 from ingest.formats.otlp_protobuf import Message, messages
+from ingest.rejects import Rejects, in_order
 from ingest.store.span_columns import promoted
 from ingest.store.watch import watched
 
@@ -105,14 +106,14 @@ def _taken(
     kernel: Kernel,
     cancelled: Cancelling | None,
 ) -> SpanCounts:
-    rejects: list[Reject] = []
+    rejects = Rejects()
     names = promoted(options.mapping)
 
-    def pieces(rejects: list[Reject]) -> Generator[Piece, None, None]:
+    def pieces(rejects: Rejects) -> Generator[Piece, None, None]:
         return _pieces(found(), names, rejects, cancelled, kernel)
 
     def again() -> Iterator[Piece]:
-        return pieces([])
+        return pieces(Rejects())
 
     with closing(one_ahead(pieces(rejects)) if is_large else pieces(rejects)) as told:
         counts = stage_pieces(cursor, told, again, upload_id, options, is_large=is_large)
@@ -120,46 +121,54 @@ def _taken(
         counts,
         read=counts.read + len(rejects),
         rejected=counts.rejected + len(rejects),
-        rejects=tuple(sorted((*counts.rejects, *rejects), key=lambda reject: reject.offset or 0)),
+        rejects=in_order(counts.rejects, rejects),
     )
 
 
 def _pieces(
     found: Iterable[Message],
     names: Sequence[str],
-    rejects: list[Reject],
+    rejects: Rejects,
     cancelled: Cancelling | None,
     kernel: Kernel,
 ) -> Generator[Piece, None, None]:
-    """The messages in pieces; those that cannot be read are added to the rejects."""
+    """The messages in pieces; those that cannot be read are added to the rejects, in order."""
     columns = Columns(names, kernel)
     size, most = 0, PIECE_SPANS // 2  # the first piece is smaller, so that the store begins sooner
     taken: dict[int, Reject] = {}  # messages of the piece by their place, told as they are if they turn out broken
+    faulty: list[Reject] = []  # messages between those of the piece
+
+    def told(*broken: int) -> None:
+        rejects.extend(sorted((*faulty, *(taken[place] for place in broken)), key=lambda reject: reject.offset or 0))
+        taken.clear()
+        faulty.clear()
 
     def piece() -> Piece:
         made = columns.piece()
-        rejects.extend(taken[place] for place in made.broken)
-        taken.clear()
+        told(*made.broken)
         return made
 
     for message in found:
         if cancelled is not None and cancelled():
             raise Cancelled("the load was cancelled; nothing of it is stored")
         if message.fault is not None:
-            rejects.append(message.reject(message.fault))
-            continue
-        try:
-            columns.add(message.body, message.offset)
-        except UnreadableInput:
-            rejects.append(message.reject("bad_value"))
-            continue
-        taken[message.offset] = message.reject("bad_value")
-        size += len(message.body)
-        if columns.n_spans >= most or size >= PIECE_BYTES:
+            faulty.append(message.reject(message.fault))
+        else:
+            try:
+                columns.add(message.body, message.offset)
+            except UnreadableInput:
+                faulty.append(message.reject("bad_value"))
+            else:
+                taken[message.offset] = message.reject("bad_value")
+                size += len(message.body)
+        if size >= PIECE_BYTES or (columns.n_spans and max(columns.n_spans, len(faulty)) >= most):
             yield piece()
             size, most = 0, PIECE_SPANS
+        elif len(faulty) >= most:
+            told()
     if columns.n_spans:
         yield piece()
+    told()
 
 
 def one_ahead(items: Iterator[T]) -> Generator[T, None, None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from io import BytesIO
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from ingest import messages as module
 from ingest.assemble import SpanCounts, SpanOptions, assemble
 from ingest.errors import Cancelled, Reject
 from ingest.messages import load_messages, one_ahead, stage_messages
+from ingest.rejects import Rejects
 from ingest.sniff import read_head
 from ingest.store.database import Store
 from ingest.unpack import open_source
@@ -94,6 +95,33 @@ def test_a_message_with_a_broken_span_is_one_reject(tmp_path: Path, monkeypatch:
         Reject(None, at, "bad_value", "", f"{len(spoiled)} bytes of a message") for at in (first, second)
     )
     assert (counts.read, counts.accepted, counts.rejected) == (6, 4, 2)
+
+
+def test_many_messages_that_cannot_be_read_are_held_a_piece_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[int] = []
+    extend = Rejects.extend
+
+    def noted(self: Rejects, told: Iterable[Reject]) -> None:
+        extend(self, told := [*told])
+        held.append(max(len(told), len(self._held)))
+
+    monkeypatch.setattr(module, "PIECE_SPANS", 8)
+    bad, good = b"\x0a\x7fbad", bodies(3)
+    path = tmp_path / "traces.pb"
+    path.write_bytes(delimited(good[0], *[bad] * 30, good[1], *[bad] * 30, good[2]))
+    with store_for(tmp_path) as store:
+        whole = load(store, path)
+    monkeypatch.setattr("ingest.rejects.IN_MEMORY", 5)
+    monkeypatch.setattr(Rejects, "extend", noted)
+    with store_for(tmp_path) as store:
+        assert load(store, path) == whole
+    first = len(delimited(good[0]))
+    places = [first + 6 * n + (len(delimited(good[1])) if n >= 30 else 0) for n in range(60)]
+    assert [reject.offset for reject in whole.rejects] == places
+    assert (whole.read, whole.accepted, whole.rejected) == (63, 3, 60)
+    assert max(held[:-1]) <= 8  # the last is all of them, one after the other
 
 
 def test_bodies_are_stored_beside_those_of_the_same_upload(tmp_path: Path) -> None:
