@@ -1,4 +1,4 @@
-"""OTLP JSON files of any size: every span accounted for, memory that does not grow with the file.
+"""OTLP files of any size: every span accounted for, memory that does not grow with the file.
 
 Run with: pytest tests/benchmarks/test_otlp_scale.py -m benchmark -s   (0.8 GB against 2.4 GB)
           pytest tests/benchmarks/test_otlp_scale.py -m long -s        (10 GB in one file; 14 GB of disk)
@@ -55,11 +55,11 @@ class Loaded:
     peak_mb: float
 
 
-def joined(folder: Path, parts: int, requests: int) -> tuple[Path, int]:
+def joined(folder: Path, form: str, parts: int, requests: int) -> tuple[Path, int]:
     """One file of the generator's outputs of as many seeds, and the number of its spans."""
-    path, part, n_spans = folder / f"{parts}.otlp.jsonl", folder / "part.jsonl", 0
+    path, part, n_spans = folder / f"{parts}.{form}", folder / "part", 0
     for seed in range(1, parts + 1):
-        command = [str(shared("tools/gen_traces.py")), "--format", "otlp-json", "--requests", str(requests)]
+        command = [str(shared("tools/gen_traces.py")), "--format", form, "--requests", str(requests)]
         seeded = [sys.executable, *command, "--seed", str(seed), "--out", str(part)]
         said = subprocess.run(seeded, check=True, capture_output=True, text=True).stderr
         n_spans += int(json.loads(said.strip().splitlines()[-1])["spans"])
@@ -92,10 +92,11 @@ def check(told: Loaded, n_spans: int, n_requests: int) -> None:
 
 @pytest.mark.benchmark
 @pytest.mark.timeout(3600)
-def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ["otlp-json", "otlp-proto"])
+def test_memory_does_not_grow_with_the_file(form: str, tmp_path: Path) -> None:
     peaks = []
     for parts in (1, 3):
-        path, n_spans = joined(tmp_path, parts, BUCKET_REQUESTS)
+        path, n_spans = joined(tmp_path, form, parts, BUCKET_REQUESTS)
         told = loaded(path)
         check(told, n_spans, parts * BUCKET_REQUESTS)
         peaks.append(told.peak_mb)
@@ -105,7 +106,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.timeout(7200)
 def test_ten_gigabytes_in_one_file(tmp_path: Path) -> None:
-    path, n_spans = joined(tmp_path, 7, LARGE_REQUESTS)
+    path, n_spans = joined(tmp_path, "otlp-json", 7, LARGE_REQUESTS)
     told = loaded(path)
     check(told, n_spans, 7 * LARGE_REQUESTS)
     assert told.peak_mb <= MOST_MB
