@@ -23,6 +23,7 @@ from ingest.formats.contract import RawSpan
 from ingest.formats.otlp_columns import CHUNK_SPANS, Columns, Piece
 from ingest.formats.otlp_library import KnownAttributes, class_of, text_of
 from ingest.formats.otlp_wire import FEW
+from tests.support.examples import tried
 from tests.support.otlp_rows import SPAN, START, TRACE, attribute, body, text
 from tests.support.readers import spans_of
 
@@ -165,7 +166,7 @@ PLAIN = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(parent=tried(60), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.lists(st.tuples(st.text(max_size=130), PLAIN), max_size=8), max_size=20))
 def test_attributes_are_told_as_the_plain_reader_tells_them(spans: list[list[tuple[str, dict[str, Any]]]]) -> None:
     told = [Span(attributes=[attribute(name, **value) for name, value in pairs]) for pairs in spans]
@@ -279,7 +280,7 @@ FIELDS = st.fixed_dictionaries(
 FLIPS = st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), max_size=3)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(parent=tried(150), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(FIELDS, FLIPS, st.binary(max_size=4)), min_size=1, max_size=14))
 def test_bytes_that_are_changed_are_read_as_the_library_reads_them(told: list[tuple[Any, Any, bytes]]) -> None:
     spans: list[bytes] = []

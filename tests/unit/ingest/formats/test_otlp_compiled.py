@@ -20,6 +20,7 @@ from ingest.errors import UnreadableInput
 from ingest.formats import otlp_compiled, wire_compiled
 from ingest.formats.otlp_columns import Columns
 from ingest.formats.otlp_kernel import Kernel, plain
+from tests.support.examples import tried
 from tests.support.otlp_rows import START, attribute
 
 SPANS = [
@@ -94,7 +95,7 @@ def test_a_message_is_read_as_the_library_reads_it(body: bytes) -> None:
     assert told(otlp_compiled.kernel(), [WHOLE, body, WHOLE]) == told(plain(), [WHOLE, body, WHOLE])
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(parent=tried(150), suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(
         st.tuples(
