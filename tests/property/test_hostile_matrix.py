@@ -32,7 +32,7 @@ from tests.support.hostile import BAD_LINES, DAMAGE, ODD, REWRITTEN, SAME, json_
 from tests.support.otlp import request, span
 
 IS_WHOLE = int(os.environ.get("TAILWISE_EXAMPLES", "1")) > 1
-PART = 8  # one in so many of the matrix is run each time
+PART = 16  # one in so many of the matrix is run each time
 TABLES = ("requests", "calls", "spans", "replica_hours")
 OF_LOAD = ("upload_id",)
 OF_LAYOUT = ("content_key", "shape_key", "request_key", "marks")  # hashes of a row as it was written, and how

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -199,13 +198,25 @@ TRAPS: list[Trap] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("spans", "expected"), [trap[1:] for trap in TRAPS], ids=[trap[0] for trap in TRAPS])
-def test_a_trap_is_seen(spans: list[Json], expected: dict[str, Any], tmp_path: Path) -> None:
-    path = write_lines(tmp_path / "a.jsonl", spans)
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """Request rows of all traps by trace id, read at once."""
+    lines: list[Json] = []
+    for number, (_, requests, _) in enumerate(TRAPS):
+        for told in requests:
+            for one in told["resourceSpans"][0]["scopeSpans"][0]["spans"]:
+                one["traceId"] = f"{number + 1:032x}"
+            lines.append(told)
+    path = write_lines(tmp_path_factory.mktemp("traps") / "a.jsonl", lines)
     with Store.open() as store:
         (receipt,) = load_paths([path], store, PLAIN)
         assert receipt.rejected == 0
-        (row,) = store.read("requests").to_dicts()
+        return {row["trace_id"]: row for row in store.read("requests").to_dicts()}
+
+
+@pytest.mark.parametrize("number", range(len(TRAPS)), ids=[trap[0] for trap in TRAPS])
+def test_a_trap_is_seen(number: int, rows: dict[str, dict[str, Any]]) -> None:
+    row, expected = rows[f"{number + 1:032x}"], TRAPS[number][2]
     assert {name: row[name] for name in expected} == expected
     stages = sum(value for name, value in row.items() if name in STAGE_COLUMNS and value)
     assert row["e2e_ns"] is None or stages == row["e2e_ns"]
