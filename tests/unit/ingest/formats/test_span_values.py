@@ -54,3 +54,16 @@ def test_kinds_and_status_in_every_spelling() -> None:
     assert kinds == [3, 2, 3, 5, 0, 0, 0]
     codes = [s.status_of(code) for code in (2, "STATUS_CODE_ERROR", "OK", "StatusCode.ERROR", 7, None)]
     assert codes == [2, 2, 1, 2, 0, 0]
+
+
+def test_a_typed_value_may_have_fields_that_nobody_knows() -> None:
+    listed = {"arrayValue": {"values": [{"stringValue": "stop", "unheard": 1}]}, "unheard": 2}
+    told = s.tagged([{"key": "a", "value": {"unheard": 1, "intValue": "57"}}, {"key": "b", "value": listed}])
+    assert told == {"a": "57", "b": '["stop"]'}
+
+
+@pytest.mark.parametrize(
+    ("told", "kind", "status"), [("2", 2, 2), (2, 2, 2), ("7", 0, 0), (True, 0, 0), ("STATUS_CODE_OK", 0, 1)]
+)
+def test_numbers_of_kinds_and_codes_may_be_text(told: object, kind: int, status: int) -> None:
+    assert (s.kind_of(told), s.status_of(told)) == (kind, status)
