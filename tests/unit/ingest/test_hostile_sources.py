@@ -176,7 +176,9 @@ def test_a_log_may_end_its_lines_with_carriage_returns_alone(name: str, tmp_path
     assert counts(receipt) == (content.count(b"\n"), content.count(b"\n"), 0, 0)
 
 
-@pytest.mark.parametrize("tail", [b"garbage at the end", gzip.compress(b"".join(LINES))[:30]])
+@pytest.mark.parametrize(
+    "tail", [b"garbage at the end", gzip.compress(b"".join(LINES))[:30]], ids=["text", "half a member"]
+)
 def test_a_small_archive_is_read_as_far_as_it_is_whole(tail: bytes, tmp_path: Path) -> None:
     receipt, _ = load_bytes(tmp_path, gzip.compress(b"".join(LINES)) + tail)
     assert (receipt.state, receipt.accepted) == ("done", 4)
