@@ -25,6 +25,7 @@ from ingest.bounds import MAX_OBJECT_BYTES
 from ingest.errors import Reject, UnknownFormat, UnreadableInput
 from ingest.formats.contract import Source
 from ingest.formats.heads import LOOKED_AT, head_of_line, too_long
+from ingest.formats.otlp_protobuf import framing_of, messages
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -33,6 +34,7 @@ else:
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+NOT_WHOLE = b"{"  # line of a message that is torn or damaged, which is rejected as such
 ZIP_MAGIC = b"PK\x03\x04"
 CHUNK = 1 << 22
 MAX_LINE_BYTES = MAX_OBJECT_BYTES  # the longest line that is read (accounting to the line, up to 64 MiB)
@@ -160,20 +162,24 @@ def _open_unpacked(path: Path, name: str, packing: Packing, size: int, positions
 
 @contextmanager
 def unzipped(source: Source, folder: Path, positions: Positions | None = None) -> Iterator[Source]:
-    """The one file of a zip archive as a source of its own, removed afterwards; a source that is no zip as it is.
+    """The one file of a zip archive, or messages of JSON behind their lengths as lines, as a source of its own that is
+    removed afterwards; any other source as it is.
 
     Raises:
-        UnknownFormat: it holds several files, or none.
-        UnreadableInput: it is damaged, locked or a bomb.
+        UnknownFormat: an archive holds several files, or none.
+        UnreadableInput: an archive is damaged, locked or a bomb.
     """
     with source.path.open("rb") as file:
         is_zip = file.read(4) == ZIP_MAGIC
-    if not is_zip:
+    if not is_zip and not _holds_json_messages(source):
         yield source
         return
     path = folder / f"unzipped-{hashlib.sha256(str(source.path).encode()).hexdigest()[:16]}.data"
     try:
-        _unzip(source, path)
+        if is_zip:
+            _unzip(source, path)
+        else:
+            _as_lines(source, path)
         yield open_source(path, source.name, positions)
     finally:
         path.unlink(missing_ok=True)
@@ -197,6 +203,27 @@ def _unzip(source: Source, target: Path) -> None:
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, *Damage) as error:
         why = str(error).rstrip(".") or type(error).__name__
         raise UnreadableInput(f"{source.name} is a zip archive that cannot be unpacked: {why}") from error
+
+
+def _holds_json_messages(source: Source) -> bool:
+    """Whether messages stand behind their lengths, as the collector's file exporter writes those that it compresses, and
+    are JSON."""
+    try:
+        with source.open() as stream:
+            head = stream.read(8)
+            if framing_of(head + b"\0") != "fixed" and head[:1] + head[4:5] != b"\0{":
+                return False
+            stream.seek(0)
+            return next(messages(stream, head, "fixed")).body.lstrip()[:1] == b"{"
+    except (StopIteration, *Damage):
+        return False
+
+
+def _as_lines(source: Source, target: Path) -> None:
+    with source.open() as stream, target.open("wb") as out:
+        for message in messages(stream, b"", "fixed"):
+            text = NOT_WHOLE if message.fault else message.body.replace(b"\n", b" ")  # no text in JSON has a line end
+            out.write(text + b"\n")
 
 
 def bomb(name: str) -> str:

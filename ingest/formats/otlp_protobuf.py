@@ -94,13 +94,13 @@ class Message:
         return Reject(None, self.offset, reason, "", detail)
 
 
-def messages(stream: IO[bytes], head: bytes) -> Iterator[Message]:
+def messages(stream: IO[bytes], head: bytes, framing: str | None = None) -> Iterator[Message]:
     """Messages of a source in order; the last may be torn.
 
     Args:
-        head: first bytes of the source, which tell its framing.
+        head: first bytes of the source, which tell its framing where it is not given.
     """
-    for message in _framed(stream, framing_of(head)):
+    for message in _framed(stream, framing or framing_of(head)):
         yield message if message.fault or message.body[:4] != ZSTD_MAGIC else _unpacked(message)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,10 @@ from backports import zstd
 
 from ingest import unpack
 from ingest.errors import Reject, UnreadableInput
+from ingest.load import LoadOptions, load_paths
+from ingest.store.database import Store
 from ingest.unpack import Survey, open_source, spool, survey
+from tests.support.otlp import request, span
 
 LINE = b'{"a": 1}\n'
 
@@ -94,3 +98,22 @@ def test_what_cannot_be_opened_is_named(tmp_path: Path) -> None:
         open_source(tmp_path / "gone.jsonl")
     with pytest.raises(UnreadableInput, match="is a folder, not a file"):
         open_source(tmp_path)
+
+
+@pytest.mark.parametrize("is_packed", [True, False], ids=["zstd each", "plain"])
+def test_messages_of_json_behind_their_lengths_are_read_as_lines(is_packed: bool, tmp_path: Path) -> None:
+    requests = [request([span("chat", span_id=f"{i}", trace=f"t{i}")]) for i in range(4)]
+    texts = [json.dumps(one, indent=1 if i == 2 else None).encode() for i, one in enumerate(requests)]
+    told = [zstd.compress(text) if is_packed else text for text in texts]
+    told[1] = told[1][:-3] + b"???"
+    data = b"".join(len(one).to_bytes(4, "big") + one for one in told)[:-5]
+    path = tmp_path / "traces.json"
+    path.write_bytes(data)
+    with Store.open() as store:
+        (receipt,) = load_paths([path], store, LoadOptions())
+        assert sorted(store.read("spans")["trace_id"].unique().to_list()) == sorted(
+            requests[i]["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["traceId"] for i in (0, 2)
+        )
+    assert (receipt.format, receipt.read, receipt.accepted, receipt.rejected) == ("otlp_json", 4, 2, 2)
+    assert [(reject.line, reject.reason) for reject in receipt.rejects] == [(2, "invalid_json"), (4, "invalid_json")]
+    assert not list(tmp_path.glob("*.data"))
