@@ -42,6 +42,7 @@ HOUR_NS = 3600 * NS_PER_S
 MOST_REMARKS = 20  # of an hour
 MOST_KEPT = 1000  # names that are not understood, of an hour
 FORMATS: dict[Kind, str] = {"json": "otlp_json", "protobuf": "otlp_protobuf"}
+_OF_HOUR = "otlp-"  # begins the id of an upload of received spans
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,13 @@ def set_aside(kind: Kind, body: bytes, store: Store, *, file: str, why: str, now
         _note(store, cursor, counts, upload_id=_upload_of(now_ns), size=len(body), now_ns=now_ns)
 
 
+def is_of_an_hour(upload_id: str) -> bool:
+    """Whether an upload is one of received spans, of which more may wait on disk."""
+    return upload_id.startswith(_OF_HOUR)
+
+
 def _upload_of(now_ns: int) -> str:
-    return f"otlp-{to_datetime(now_ns).astimezone(UTC):%Y%m%dT%H}"
+    return f"{_OF_HOUR}{to_datetime(now_ns).astimezone(UTC):%Y%m%dT%H}"
 
 
 def _span_options(options: LoadOptions, kind: Kind) -> SpanOptions:

@@ -22,6 +22,7 @@ from ingest.bounds import LEAST_RATE
 from ingest.errors import REJECT_REASONS
 from ingest.formats.catalog import FORMATS
 from ingest.mapping import parse_mapping
+from ingest.receive import is_of_an_hour
 from ingest.selection import parse_instant
 from ingest.sniff import named
 from ingest.store import lists
@@ -129,6 +130,8 @@ def rejects(
 
 @router.delete("/{upload_id}", summary="Take it and its rows out again", status_code=204)
 def delete(house: Inside, upload_id: str) -> Response:
+    if is_of_an_hour(upload_id):
+        house.receiver.flush()  # what was acknowledged belongs to it, and would come after
     house.uploads.remove(upload_id, house.jobs)
     return Response(status_code=204)
 

@@ -269,3 +269,16 @@ def test_samples_sent_live_give_the_rows_of_their_files(tmp_path: Path) -> None:
             seen[media] = rows_of(service)
     assert len(of_files) > 40
     assert seen == {JSON: of_files, PROTOBUF: of_files}
+
+
+def test_spans_that_wait_on_disk_are_deleted_with_the_upload_of_their_hour(tmp_path: Path) -> None:
+    with client(tmp_path, batch_seconds=60) as service:
+        assert (
+            service.post("/v1/traces", content=json_body(GOOD_SPAN), headers={"content-type": JSON}).status_code == 200
+        )
+        hour = f"otlp-{time.strftime('%Y%m%dT%H', time.gmtime())}"
+        assert service.delete(f"/api/v1/uploads/{hour}").status_code == 204
+        house = service.app.state.house  # type: ignore[attr-defined]
+        house.receiver.flush()
+        assert service.get("/readyz").json()["rows"]["requests"] == 0
+        assert service.delete(f"/api/v1/uploads/{hour}").status_code == 404
