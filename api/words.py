@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from analysis.result import AnalysisResult, Costs, Finding, ObjectiveResult, Prediction, Recommendation
 from api.doctor import Check
-from ingest.errors import REJECT_REASONS
+from ingest.errors import REJECT_REASONS, Reject
 from ingest.receipts import Inspection, Receipt
 from reports import text
 from reports.text import Text
@@ -68,11 +68,11 @@ def receipt_lines(receipt: Receipt) -> list[str]:
         f"+ duplicate {receipt.duplicate:,} + rejected {receipt.rejected:,}"
     ]
     for reject in receipt.rejects[:SHOWN_REJECTS]:
-        place = f"line {reject.line}" if reject.line is not None else "a row"
+        place = _place(reject)
         why = REJECT_REASONS.get(reject.reason, reject.reason)
         head = reject.head if len(reject.head) <= HEAD else reject.head[:HEAD] + "…"
-        detail = f": {_printable(reject.detail)}" if reject.detail else ""
-        lines.append(f"  {place}: {why} ({reject.reason}){detail}: {_printable(head)}")
+        told = "".join(f": {_printable(part)}" for part in (reject.detail, head) if part)  # protobuf has no head
+        lines.append(f"  {place}: {why} ({reject.reason}){told}")
     if receipt.rejected > len(receipt.rejects[:SHOWN_REJECTS]):
         counts = ", ".join(f"{n:,} x {reason}" for reason, n in sorted(receipt.reasons.items()))
         lines.append(f"  rejected in all: {counts}")
@@ -84,6 +84,13 @@ def receipt_lines(receipt: Receipt) -> list[str]:
     for note in (*receipt.notes, *((receipt.message,) if receipt.message else ())):
         lines.extend(_wrapped(note, "  "))
     return lines
+
+
+def _place(reject: Reject) -> str:
+    """Where a refused row stands: its line, or the byte at which it begins in a source without lines."""
+    if reject.line is not None:
+        return f"line {reject.line}"
+    return f"byte {reject.offset:,}" if reject.offset is not None else "a row"
 
 
 def head_lines(result: AnalysisResult) -> list[str]:

@@ -33,6 +33,7 @@ BINARY_MAGIC: tuple[tuple[bytes, str], ...] = (  # what lies beside traces in fo
 MAX_HEAD_LINES = 200  # within which the first rows of a table are looked for
 JUDGED_ROWS = 9  # of a table, by which it is told from prose with commas; a bad one among them is borne
 WIDE_HEAD_BYTES = 16 << 20  # what is looked at of JSON that its first 64 KiB do not tell: a long prompt goes first
+SHOWN_KEYS = 8
 MAX_DEPTH = 3  # keys deeper than this tell formats no better
 _SPACE = b" \t\r\n"
 _CONTROL = re.compile(rb"[\x01-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]")  # which text does not have
@@ -364,12 +365,19 @@ def looks_like(head: Head) -> str:
         found = [says for magic, says in BINARY_MAGIC if head.data.startswith(magic)]
         return f"no known format ({found[0]})" if found else "no known format (binary data)"
     if head.shape in ("json_lines", "json_document"):
-        shown = ", ".join(sorted(map(shown_name, (key for key in head.keys if "." not in key)))[:8])
-        return f"no known format (JSON with the keys {shown or 'none'})"
+        names = sorted(map(shown_name, (key for key in head.keys if _is_outermost(key, head.keys))))
+        told = f"JSON with the keys {', '.join(names[:SHOWN_KEYS])}" if names else "JSON without keys"
+        return f"no known format ({told}{', …' if len(names) > SHOWN_KEYS else ''})"
     if head.shape == "csv" and (len(head.columns) < 2 or head.columns[0].lstrip().startswith("#")):
         return "no known format (text)"  # prose with commas in its first line
     if head.shape in ("csv", "parquet"):
         if not is_header(head.columns):
             return "no known format (a table whose first line holds values; its columns have no names)"
-        return f"no known format (a table with the columns {', '.join(head.columns[:8]) or 'none'})"
+        return f"no known format (a table with the columns {', '.join(head.columns[:SHOWN_KEYS]) or 'none'})"
     return f"no known format ({head.shape})"
+
+
+def _is_outermost(key: str, keys: frozenset[str]) -> bool:
+    """Whether no other key is what stands around it; a file name has a dot and nothing around it."""
+    parts = key.split(".")
+    return not any(".".join(parts[:n]) in keys for n in range(1, len(parts)))

@@ -53,7 +53,7 @@ def shift_line(shift: Shift, text: Text, most: int = 4) -> str:
     shown, rest = _largest(shift.steps, most)
     parts = [f"{step_name(step, text)} {words.move(step.change_nano / NANO, shift.unit)}" for step in shown]
     if rest:
-        parts.append(f"{text.say('all other stages')} {words.move(rest / NANO, shift.unit)}")
+        parts.append(f"{text.say('all other steps')} {words.move(rest / NANO, shift.unit)}")
     return f"{name} {before} → {after}" + (f": {', '.join(parts)}" if parts else "")
 
 
@@ -72,7 +72,7 @@ def shift_figure(finding: Finding, objective: ObjectiveResult, text: Text) -> Fi
     if shift is None or shift.baseline_nano is None or shift.value_nano is None or not shift.steps:
         return None
     shown, rest = _largest(shift.steps, MOST_BARS)
-    names = [step_name(step, text) for step in shown] + ([text.say("all other stages")] if rest else [])
+    names = [step_name(step, text) for step in shown] + ([text.say("all other steps")] if rest else [])
     changes = [step.change_nano for step in shown] + ([rest] if rest else [])
     begins = [0, *accumulate(changes[:-1], initial=shift.baseline_nano)] if changes else [0]
     values = [shift.baseline_nano, *changes, shift.value_nano]

@@ -47,6 +47,14 @@ def test_a_receipt_adds_up_and_shows_the_first_rejected_rows() -> None:
     )
 
 
+def test_a_rejected_message_of_a_source_without_lines_is_told_with_its_byte() -> None:
+    rejects = (Reject(None, 1234, "no_trace_id", ""), Reject(None, None, "no_time", "a"))
+    receipt = Receipt("u-1", "traces.pb", "done", "otlp_protobuf", read=2, rejected=2, rejects=rejects)
+    told = receipt_lines(receipt)
+    assert told[1] == "  byte 1,234: the span has no trace id (no_trace_id)"
+    assert told[2].startswith("  a row: ")
+
+
 def test_a_file_that_could_not_be_read_says_why() -> None:
     receipt = Receipt("u-1", "photo.png", "skipped", message="an image, no traces")
     assert receipt_lines(receipt) == ["photo.png: skipped: an image, no traces"]

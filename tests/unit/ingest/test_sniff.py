@@ -80,6 +80,21 @@ def test_prose_with_commas_is_text_and_no_table() -> None:
     assert looks_like(head) == "no known format (text)"
 
 
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ({"coverage.xml": {"lines": 1}, "src/a.py": {}}, "JSON with the keys coverage.xml, src/a.py"),
+        ({"total": {"a.b": 1}}, "JSON with the keys total"),
+        ({f"k{n}": n for n in range(9)}, "JSON with the keys k0, k1, k2, k3, k4, k5, k6, k7, …"),
+        ({"who paid for this and why so late": 1}, "JSON with the keys text of 33 characters"),
+        ({}, "JSON without keys"),
+        ([1, 2], "JSON without keys"),
+    ],
+)
+def test_json_of_no_format_is_told_by_its_outermost_keys(value: object, told: str) -> None:
+    assert looks_like(head_of("x.json", json.dumps(value).encode())) == f"no known format ({told})"
+
+
 def test_a_misspelt_format_is_answered_with_the_nearest() -> None:
     with pytest.raises(ConfigError, match='Did you mean "simulator"'):
         named(FORMATS, "simulater")

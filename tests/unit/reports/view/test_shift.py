@@ -73,7 +73,7 @@ def test_bars_begin_where_they_should_in_the_figure_and_words_stand_right_of_the
 
 def test_one_line_tells_the_shift_and_adds_up() -> None:
     line = shift_line(SHIFT, EN, most=2).replace(NBSP, " ")
-    assert line == "P95 1.00 s → 3.70 s: queue +3.00 s, prefill −0.401 s, all other stages +0.101 s"
+    assert line == "P95 1.00 s → 3.70 s: queue +3.00 s, prefill −0.401 s, all other steps +0.101 s"
     assert shift_line(replace(SHIFT, baseline_nano=None), EN) == ""
 
 
