@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
@@ -32,7 +33,7 @@ from analysis.ledger import NO_TOKENS, Ledger
 from analysis.money import PICO, usd_text
 from analysis.result import BilledModel, ReconciledMonth, Reconciliation
 from analysis.rollups.charges import RolledCharges
-from ingest.bills import Bill, BillLine
+from ingest.bills import Bill, BillLine, RefusedRow
 from ingest.errors import ConfigError
 from ingest.selection import Selection, to_datetime, to_iso
 
@@ -84,6 +85,7 @@ def reconcile(
         ConfigError: the bill is in a currency without a rate in the price file.
     """
     lines = [line for line in bill.lines if period is None or _month(line.day) == period]
+    refused = [row for row in bill.rejected if period is None or row.day is None or _month(row.day) == period]
     providers = {_provider(line.provider) for line in lines}
     one = next(iter(providers)) if len(providers) == 1 else None
     sides: dict[Group, _Side] = defaultdict(_Side)
@@ -100,18 +102,26 @@ def reconcile(
         verdict=next((verdict for verdict in ("fail", "warn", "pass") if verdict in verdicts), ""),
         months=months,
         models=[row for group in sorted(sides) for row in _models(group, sides[group])],
-        rejected=list(bill.rejected[:FIRST_REJECTED]),
-        n_rejected=len(bill.rejected),
+        rejected=[(row.place, row.reason) for row in refused[:FIRST_REJECTED]],
+        n_rejected=len(refused),
         n_lines=len(lines),
-        notes=[*_notes(bill, lines, sides, _rates(priced, kept)), *_dropped(kept, {month for month, _ in sides})],
+        notes=[
+            *_refused(refused, bill.places),
+            *_notes(lines, sides, _rates(priced, kept)),
+            *_dropped(kept, {month for month, _ in sides}),
+        ],
     )
 
 
 def months_within(bill: Bill, selection: Selection) -> Bill:
-    """The bill without the lines of months (UTC) that lie outside of a selection."""
+    """The bill without the rows of months (UTC) that lie outside of a selection; one without a day stays."""
     first = date.min if selection.start_ns is None else to_datetime(selection.start_ns).date().replace(day=1)
     last = date.max if selection.end_ns is None else to_datetime(selection.end_ns - 1).date()
-    return replace(bill, lines=tuple(line for line in bill.lines if first <= line.day <= last))
+    return replace(
+        bill,
+        lines=tuple(line for line in bill.lines if first <= line.day <= last),
+        rejected=tuple(row for row in bill.rejected if row.day is None or first <= row.day <= last),
+    )
 
 
 def _read_ledger(
@@ -256,7 +266,7 @@ def _rates(priced: pl.DataFrame, kept: RolledCharges | None) -> set[float | None
     return {rate for rows in both for rate in rows.get_column("sampling_rate").unique()}
 
 
-def _notes(bill: Bill, lines: list[BillLine], sides: dict[Group, _Side], rates: set[float | None]) -> list[str]:
+def _notes(lines: list[BillLine], sides: dict[Group, _Side], rates: set[float | None]) -> list[str]:
     notes = []
     for (month, provider), side in sorted(sides.items()):
         strange = sorted(m for m in side.bill if m and m not in side.ledger and not side.unpriced.get(m))
@@ -265,15 +275,21 @@ def _notes(bill: Bill, lines: list[BillLine], sides: dict[Group, _Side], rates: 
         absent = sorted(m for m, pico in side.ledger.items() if m and pico and m not in side.bill)
         if absent and any(model for model in side.bill):
             notes.append(f"{month}, {provider}: the bill has no line of {', '.join(absent)}")
-    if bill.rejected:
-        notes.append(
-            f"{len(bill.rejected):,} rows of the bill could not be used; the first is {bill.places} {bill.rejected[0][0]}"
-        )
     if not lines:
         notes.append("the bill has no line in the period")
     if rates - {1.0, None}:
         notes.append("the requests are a sample: the ledger is an estimate")
     return notes
+
+
+def _refused(rows: Sequence[RefusedRow], places: str) -> list[str]:
+    """A sentence on the rows of the bill that could not be used, with the reason of the first; none without any."""
+    if not rows:
+        return []
+    where = f"{places} {rows[0].place}: {rows[0].reason}"
+    if len(rows) == 1:
+        return [f"1 row of the bill could not be used, {where}"]
+    return [f"{len(rows):,} rows of the bill could not be used; the first is {where}"]
 
 
 def _dropped(kept: RolledCharges | None, months: set[str]) -> list[str]:

@@ -21,6 +21,7 @@ from typing import Literal
 import polars as pl
 
 from ingest.errors import UnknownFormat, UnreadableInput
+from ingest.formats.visible import quoted
 from ingest.sniff import encoding_of
 
 PICO = 10**12
@@ -53,8 +54,17 @@ class BillLine:
 
 
 @dataclass(frozen=True)
+class RefusedRow:
+    """A row that could not be used: its place, why, and its day in UTC where that can be read."""
+
+    place: int
+    reason: str
+    day: date | None = None
+
+
+@dataclass(frozen=True)
 class Bill:
-    """What was read: lines in order, columns as recognized, rows that could not be used (place, reason).
+    """What was read: lines in order, columns as recognized, rows that could not be used.
 
     `places`: what the place of a row counts: the lines of a CSV file, from 1; the rows of a Parquet file, from 1.
     """
@@ -62,7 +72,7 @@ class Bill:
     name: str
     lines: tuple[BillLine, ...]
     columns: dict[str, str]
-    rejected: tuple[tuple[int, str], ...]
+    rejected: tuple[RefusedRow, ...]
     places: Literal["line", "row"] = "line"
 
 
@@ -92,12 +102,16 @@ def read_bill(path: Path) -> Bill:
             f"Its columns: {', '.join(table.columns)}"
         )
     lines: list[BillLine] = []
-    rejected: list[tuple[int, str]] = []
+    rejected: list[RefusedRow] = []
     at = {what: table.columns.index(name) for what, name in columns.items()}
     for number, row in table.rows:
-        read = row if isinstance(row, str) else _line({what: row[index] for what, index in at.items()}, columns)
+        if isinstance(row, str):
+            rejected.append(RefusedRow(number, row))
+            continue
+        cells = {what: row[index] for what, index in at.items()}
+        read = _line(cells, columns)
         if isinstance(read, str):
-            rejected.append((number, read))
+            rejected.append(RefusedRow(number, read, _day(cells["day"])))
         else:
             lines.append(read)
     return Bill(path.name, tuple(lines), columns, tuple(rejected), table.places)
@@ -197,10 +211,10 @@ def _line(cells: dict[str, str | None], columns: dict[str, str]) -> BillLine | s
     """The charge of a row, or why there is none."""
     day = _day(cells["day"])
     if day is None:
-        return f'{columns["day"]} is "{cells["day"] or ""}", which is no date'
+        return f"{columns['day']} is {quoted(cells['day'] or '')}, which is no date"
     amount = _number(cells["amount"])
     if amount is None:
-        return f'{columns["amount"]} is "{cells["amount"] or ""}", which is no amount'
+        return f"{columns['amount']} is {quoted(cells['amount'] or '')}, which is no amount"
     in_usd = columns["amount"].strip().lower() in USD_IN_NAME
     currency = (cells.get("currency") or "").strip().upper() or "USD"
     tokens = _number(cells.get("tokens"))

@@ -93,7 +93,7 @@ def _open_questions(bill: Reconciliation | None, exported: int, charges: Metered
         if month.verdict != "pass"
     ]
     if bill.n_rejected:
-        found.append(f"{bill.bill}: {bill.n_rejected} lines could not be read")
+        found.append(f"{bill.bill}: {bill.n_rejected} line{'s' if bill.n_rejected != 1 else ''} could not be read")
     covered = sum(pico_of(month.ledger_usd) for month in bill.months)
     if abs(covered - exported) > _one_token_a_row(charges):
         found.append(f"{bill.bill} covers {usd_text(covered)} of the file's {usd_text(exported)} USD")

@@ -13,7 +13,7 @@ from analysis.ledger import keep_ledger
 from analysis.pricebook import CurrencyRate, PriceBook, PriceEntry
 from analysis.reconcile import months_within, reconcile
 from analysis.result import BilledModel, ReconciledMonth, Reconciliation
-from ingest.bills import Bill, BillLine
+from ingest.bills import Bill, BillLine, RefusedRow
 from ingest.errors import ConfigError
 from ingest.selection import Selection
 from tests.support.money import ns, requests
@@ -175,6 +175,19 @@ def test_lines_of_other_months_than_the_selections_are_left_out() -> None:
     assert months_within(bill, Selection()) == bill
 
 
+def test_refused_rows_are_told_of_the_period_and_without_a_day() -> None:
+    days = (date(2026, 10, 31), None, date(2026, 11, 1), date(2026, 12, 1))
+    rows = tuple(RefusedRow(n, 'cost is "abc", which is no amount', day) for n, day in enumerate(days, 2))
+    ledger = keep_ledger(requests(spent(10)), None, BOOK)
+    bill = Bill("bill.csv", (charged("10"),), {}, rows)
+    found = reconcile(bill, ledger.requests, ledger, "2026-11")
+    assert ([place for place, _ in found.rejected], found.n_rejected) == ([3, 4], 2)
+    told = '2 rows of the bill could not be used; the first is line 3: cost is "abc", which is no amount'
+    assert found.notes == [told]
+    start, end = (int(datetime(2026, 11, day, tzinfo=UTC).timestamp()) * 10**9 for day in (9, 16))
+    assert [row.place for row in months_within(bill, Selection(start, end)).rejected] == [3, 4]
+
+
 def test_versions_of_a_model_and_names_of_a_provider_are_the_same_thing() -> None:
     bill = [
         charged("10", "GPT-X-2026-08-06", provider="Open AI"),
@@ -196,10 +209,10 @@ def test_requests_without_provider_belong_to_the_only_one_of_the_bill() -> None:
 
 def test_rejected_rows_and_a_sample_are_told() -> None:
     ledger = keep_ledger(requests(spent(5, sampling_rate=0.5)), None, BOOK)
-    bill = Bill("bill.csv", (charged("10"),), {}, ((7, 'date is "Total", which is no date'),))
+    bill = Bill("bill.csv", (charged("10"),), {}, (RefusedRow(7, 'date is "Total", which is no date'),))
     found = reconcile(bill, ledger.requests, ledger)
     assert (found.n_rejected, found.rejected) == (1, [(7, 'date is "Total", which is no date')])
     assert found.notes == [
-        "1 rows of the bill could not be used; the first is line 7",
+        '1 row of the bill could not be used, line 7: date is "Total", which is no date',
         "the requests are a sample: the ledger is an estimate",
     ]

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from ingest.bills import BillLine, read_bill
+from ingest.bills import BillLine, RefusedRow, read_bill
 from ingest.errors import UnknownFormat, UnreadableInput
 
 USD = 10**12
@@ -75,9 +75,9 @@ def test_rows_that_cannot_be_used_are_counted_with_line_and_reason(tmp_path: Pat
     bill = read_bill(write(tmp_path, 'date,cost\n2026-11-01,1\nTotal,1\n2026-11-02,"1.234,56"\n2026-11-03,\n'))
     assert len(bill.lines) == 1
     assert bill.rejected == (
-        (3, 'date is "Total", which is no date'),
-        (4, 'cost is "1.234,56", which is no amount'),
-        (5, 'cost is "", which is no amount'),
+        RefusedRow(3, 'date is "Total", which is no date'),
+        RefusedRow(4, 'cost is "1.234,56", which is no amount', date(2026, 11, 2)),
+        RefusedRow(5, 'cost is "", which is no amount', date(2026, 11, 3)),
     )
 
 
@@ -110,7 +110,7 @@ def test_lines_are_those_of_the_file_with_blank_ones_and_cells_of_several_lines(
     text = '\n\ndate,cost,sku\n\n2026-11-01,1,"two\nlines"\n\n2026-11-02,nothing,x\n'
     bill = read_bill(write(tmp_path, text))
     assert (len(bill.lines), bill.places) == (1, "line")
-    assert bill.rejected == ((8, 'cost is "nothing", which is no amount'),)
+    assert bill.rejected == (RefusedRow(8, 'cost is "nothing", which is no amount', date(2026, 11, 2)),)
 
 
 def test_a_row_that_is_longer_than_the_header_is_told_with_its_line_and_a_shorter_one_is_read(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_row_that_is_longer_than_the_header_is_told_with_its_line_and_a_shorte
     bill = read_bill(write(tmp_path, text))
     assert [line.day.day for line in bill.lines] == [2, 3]
     assert bill.rejected == (
-        (
+        RefusedRow(
             2,
             "it has 4 cells and the header 3: one holds a separator and is not in quotes, so that the cells after it are "
             "shifted",
@@ -132,7 +132,7 @@ def test_a_bill_of_a_spreadsheet_in_utf_16_is_read(tmp_path: Path, encoding: str
     path.write_bytes("date\tcost\tmodel\r\n2026-11-01\t1.5\tgpt-x\r\nTotal\t1\t\r\n".encode(encoding))
     bill = read_bill(path)
     assert [(line.pico, line.model) for line in bill.lines] == [(3 * USD // 2, "gpt-x")]
-    assert bill.rejected == ((3, 'date is "Total", which is no date'),)
+    assert bill.rejected == (RefusedRow(3, 'date is "Total", which is no date'),)
 
 
 def test_bytes_that_are_no_text_and_quotes_that_do_not_pair_are_told_with_their_line(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_rows_of_parquet_are_counted_from_one(tmp_path: Path) -> None:
     path = tmp_path / "bill.parquet"
     pl.DataFrame({"date": ["2026-11-01", "Total"], "cost": [1.0, 1.0]}).write_parquet(path)
     bill = read_bill(path)
-    assert (bill.places, bill.rejected) == ("row", ((2, 'date is "Total", which is no date'),))
+    assert (bill.places, bill.rejected) == ("row", (RefusedRow(2, 'date is "Total", which is no date'),))
 
 
 @pytest.mark.parametrize(
@@ -176,3 +176,8 @@ def test_an_amount_beyond_all_bills_is_none(tmp_path: Path, written: str) -> Non
     bill = read_bill(write(tmp_path, f"date,amount,provider\n2026-03-02,{written},openai\n2026-03-03,1.25,openai\n"))
     assert [line.pico for line in bill.lines] == [1_250_000_000_000]
     assert len(bill.rejected) == 1
+
+
+def test_a_long_cell_is_told_by_its_shape(tmp_path: Path) -> None:
+    bill = read_bill(write(tmp_path, f"date,amount\n2026-11-01,{'what this was for ' * 20}\n"))
+    assert bill.rejected[0].reason == "amount is text of 360 characters, which is no amount"
