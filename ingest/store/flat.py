@@ -74,11 +74,7 @@ class _Load:
             n_rejected=rejected + n_parser,
             n_no_numbers=self._no_numbers(plan),
             naive_times=tuple(key for key, form in forms.items() if form.has_texts and form.zones != "all"),
-            clockless=tuple(
-                (key, fact.low, fact.high)
-                for key, fact in facts.times.items()
-                if fact.n_numbers and forms[key].unit is None
-            ),
+            clockless=tuple((key, fact.low, fact.high) for key, fact in facts.times.items() if forms[key].is_clockless),
             relative=tuple((key, str(form.unit)) for key, form in forms.items() if form.origin_ns is not None),
             columns=self._counted(n_rows),
             plan=plan,

@@ -22,6 +22,7 @@ from ingest.store.flat_sql import (
     RESIDUAL_NS,
     TOKENS,
     Plan,
+    TimeForm,
     fields_layer,
     name,
     text,
@@ -266,5 +267,5 @@ def _reason(plan: Plan) -> str:
 
 
 def _tells(form: object) -> bool:
-    """Whether a time column gives instants: texts, or numbers that count from 1970."""
-    return bool(getattr(form, "has_texts", False)) or getattr(form, "unit", None) is not None
+    """Whether a time column gives instants: texts, or numbers that count from 1970 or a start that the user tells."""
+    return isinstance(form, TimeForm) and not form.is_clockless and (form.has_texts or form.unit is not None)

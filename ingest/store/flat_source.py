@@ -19,7 +19,20 @@ import duckdb
 from duckdb import DuckDBPyConnection
 
 from ingest.errors import UnreadableInput
-from ingest.store.flat_sql import DAY_NS, FACTOR, FIRST_NS, NO_NUMBERS, ZONED, TimeForm, name, text, words
+from ingest.store.flat_sql import (
+    CLOCK_NS,
+    DAY_NS,
+    FACTOR,
+    FAR_COUNT,
+    FIRST_NS,
+    NO_NUMBERS,
+    ZONED,
+    TimeForm,
+    moment_sql,
+    name,
+    text,
+    words,
+)
 
 MAX_NAMES = 2000  # columns of one table; a source with more has ids for names
 RECORD = '"# record"'  # number of a record, under a name that no source column has
@@ -239,25 +252,37 @@ def attribute_sql(file: FlatFile, key: str) -> str:
 
 @dataclass(frozen=True)
 class TimeFacts:
-    """What all rows of one time column say: how many are texts, zoned, naive, odd; epoch numbers by unit; their range."""
+    """What all rows of one time column say: how many are texts, zoned, naive, odd; epoch numbers by unit; their range.
+
+    `n_unread`: texts that are no instant. `n_unlike`: numbers above 0 that no clock since 1970 would write. `low`,
+    `high`: of numbers that may count time at all.
+    """
 
     n_texts: int
     n_zoned: int
     n_naive: int
     n_odd: int
+    n_unread: int
     n_numbers: int
+    n_unlike: int
     by_unit: dict[str, int]
     low: float | None
     high: float | None
 
     def form(self, timezone: str, origin_ns: int | None = None, unit_told: str = "") -> TimeForm:
-        """How to read the column: the unit that most numbers fit, null if none does.
+        """How to read the column: the unit that most numbers fit, null if none does or most values count from elsewhere.
 
         Args:
-            origin_ns: where numbers begin that fit none; they count in `unit_told`, or seconds.
+            origin_ns: where the numbers of such a column begin; they count in `unit_told`, or seconds.
         """
-        unit = max(self.by_unit, key=lambda key: self.by_unit[key]) if any(self.by_unit.values()) else None
-        is_relative = unit is None and self.n_numbers > 0 and origin_ns is not None
+        n_instants = sum(self.by_unit.values()) + self.n_texts - self.n_unread
+        is_from_nowhere = self.n_numbers > 0 and (n_instants == 0 or self.n_unlike > n_instants)
+        unit = (
+            None
+            if is_from_nowhere or not any(self.by_unit.values())
+            else max(self.by_unit, key=self.by_unit.__getitem__)
+        )
+        is_relative = is_from_nowhere and origin_ns is not None
         unit = (unit_told or "s") if is_relative else unit
         zones: Literal["all", "none", "some"] = "all" if not self.n_naive else "none" if not self.n_zoned else "some"
         return TimeForm(
@@ -268,6 +293,7 @@ class TimeFacts:
             has_odd_texts=self.n_odd > 0,
             timezone=timezone,
             origin_ns=origin_ns if is_relative else None,
+            is_clockless=is_from_nowhere and not is_relative,
         )
 
 
@@ -291,31 +317,42 @@ def time_facts(
     zeros = "0" if every == "1" else f"count(*) FILTER (contains({every}, chr(0)))"
     selects = [f"count({every})", zeros]
     for sql in columns:
-        value, number = f"nullif(trim({text_sql(sql)}), '')", f"try_cast({sql} AS DOUBLE)"
-        is_text = f"{value} IS NOT NULL AND {number} IS NULL AND lower({value}) NOT IN {words()}"
-        ends = ", ".join(
-            f"count(*) FILTER ({number} BETWEEN {FIRST_NS / FACTOR[unit]!r} AND {(now_ns + DAY_NS) / FACTOR[unit]!r})"
-            for unit in FACTOR
-        )
-        selects += [
-            f"count(*) FILTER ({is_text})",
-            f"count(*) FILTER ({is_text} AND regexp_matches({value}, '{ZONED}'))",
-            f"count(*) FILTER ({is_text} AND NOT regexp_matches({value}, '{ZONED}') "
-            f"AND try_cast({value} AS TIMESTAMP_NS) IS NOT NULL)",
-            f"count(*) FILTER ({is_text} AND try_cast({value} AS TIMESTAMPTZ_NS) IS NULL)",
-            f"count(*) FILTER (isfinite({number}))",
-            ends,
-            f"min({number}) FILTER (isfinite({number}))",
-            f"max({number}) FILTER (isfinite({number}))",
-        ]
+        selects += _time_counts(sql, now_ns)
     selects += [f"count({column})" for column in counted]
     row = cursor.execute(f"SELECT {', '.join(selects)} FROM {from_item}").fetchall()[0]
+    width = len(_time_counts("''", now_ns))
     facts = []
-    for start in range(2, 2 + 11 * len(columns), 11):
-        part = row[start : start + 11]
-        by_unit = dict(zip(FACTOR, part[5:9], strict=True))
-        facts.append(TimeFacts(part[0], part[1], part[2], part[3], part[4], by_unit, part[9], part[10]))
-    return int(row[0]), int(row[1]), facts, [int(count) for count in row[2 + 11 * len(columns) :]]
+    for start in range(2, 2 + width * len(columns), width):
+        part = row[start : start + width]
+        by_unit = dict(zip(FACTOR, part[7:-2], strict=True))
+        facts.append(
+            TimeFacts(part[0], part[1], part[2], part[3], part[4], part[5], part[6], by_unit, part[-2], part[-1])
+        )
+    return int(row[0]), int(row[1]), facts, [int(count) for count in row[2 + width * len(columns) :]]
+
+
+def _time_counts(sql: str, now_ns: int) -> list[str]:
+    """SQL of the figures of TimeFacts over a column's text, in their order."""
+    value, number = f"nullif(trim({text_sql(sql)}), '')", f"try_cast({sql} AS DOUBLE)"
+    is_text = f"{value} IS NOT NULL AND {number} IS NULL AND lower({value}) NOT IN {words()}"
+    moment = moment_sql(value, TimeForm(zones="some", has_odd_texts=True))
+    likes = (f"{number} BETWEEN {CLOCK_NS[0] / FACTOR[unit]!r} AND {CLOCK_NS[1] / FACTOR[unit]!r}" for unit in FACTOR)
+    return [
+        f"count(*) FILTER ({is_text})",
+        f"count(*) FILTER ({is_text} AND regexp_matches({value}, '{ZONED}'))",
+        f"count(*) FILTER ({is_text} AND NOT regexp_matches({value}, '{ZONED}') "
+        f"AND try_cast({value} AS TIMESTAMP_NS) IS NOT NULL)",
+        f"count(*) FILTER ({is_text} AND try_cast({value} AS TIMESTAMPTZ_NS) IS NULL)",
+        f"count(*) FILTER ({is_text} AND try_cast({value} AS TIMESTAMPTZ_NS) IS NULL AND {moment} IS NULL)",
+        f"count(*) FILTER (isfinite({number}))",
+        f"count(*) FILTER ({number} > 0 AND {number} < {FAR_COUNT!r} AND NOT ({' OR '.join(likes)}))",
+        *(
+            f"count(*) FILTER ({number} BETWEEN {FIRST_NS / FACTOR[unit]!r} AND {(now_ns + DAY_NS) / FACTOR[unit]!r})"
+            for unit in FACTOR
+        ),
+        f"min({number}) FILTER (abs({number}) < {FAR_COUNT!r})",
+        f"max({number}) FILTER (abs({number}) < {FAR_COUNT!r})",
+    ]
 
 
 def count_no_numbers(cursor: DuckDBPyConnection, from_item: str, columns: Sequence[str]) -> int:

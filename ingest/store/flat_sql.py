@@ -23,8 +23,10 @@ EPOCH_DIGITS = {"s": 9, "ms": 6, "us": 3, "ns": 0}  # decimals that a nanosecond
 DAY_NS = 86_400 * NS_PER_S
 NOTHING: Mapping[str, str] = MappingProxyType({})
 FIRST_NS = 1_420_070_400 * NS_PER_S  # 2015-01-01: no trace of an LLM service is older
+CLOCK_NS = (946_684_800 * NS_PER_S, 4_102_444_800 * NS_PER_S)  # 2000 to 2100: what a clock, even a wrong one, shows
 RESIDUAL_NS = 1_000_000  # stages may exceed the whole by 1 ms or 1 %: figures of two clocks
 ZONED = r"[0-9]:[0-9]{2}[^+-]*(Z|z|[A-Za-z]+/[A-Za-z_]+|UTC|GMT|[+-][0-9]{2}(:?[0-9]{2})?)$"
+FAR_COUNT = 1e19  # a number beyond counts no unit of time
 RATE = "sampling_rate"  # a share: a number beyond (0, 1] is none
 HTTP_DATE = "%a, %d %b %Y %H:%M:%S %Z"
 
@@ -76,7 +78,8 @@ SQL_OF: dict[Kind, str] = {
 class TimeForm:
     """How the instants of one source column are written, decided from all its rows.
 
-    `unit`: of epoch numbers; None: the numbers count from no known instant and are not told. `has_numbers`,
+    `unit`: of epoch numbers; None: no number of the column is an instant. `is_clockless`: its numbers count from no
+    known instant, so they are times that place nothing; else a number without a unit is no time. `has_numbers`,
     `has_texts`: what occurs. `zones`: whether texts have a zone. `timezone`: of texts without one.
     """
 
@@ -87,6 +90,7 @@ class TimeForm:
     has_odd_texts: bool = False
     timezone: str = "UTC"
     origin_ns: int | None = None  # where numbers begin that do not count from 1970
+    is_clockless: bool = False
 
 
 @dataclass(frozen=True)
@@ -217,7 +221,7 @@ def _instant(sql: str, form: TimeForm) -> str:
     if numbers and form.origin_ns is not None:
         count = f"try_cast({sql} AS DECIMAL(28,9)) * {FACTOR[form.unit or 's']}::DECIMAL(10,0)"
         numbers = f"try_cast({form.origin_ns} + try_cast({count} AS BIGINT) AS BIGINT)"
-    texts = _moment(sql, form) if form.has_texts else ""
+    texts = moment_sql(sql, form) if form.has_texts else ""
     if numbers and texts:
         return f"CASE WHEN try_cast({sql} AS DOUBLE) IS NULL THEN {texts} ELSE {numbers} END"
     return numbers or texts or "CAST(NULL AS BIGINT)"
@@ -232,7 +236,8 @@ def _epoch(sql: str, unit: str | None) -> str:
     return f"try_cast(try_cast({sql} AS {decimals}) * {FACTOR[unit]}::DECIMAL(10,0) AS BIGINT)"
 
 
-def _moment(sql: str, form: TimeForm) -> str:
+def moment_sql(sql: str, form: TimeForm) -> str:
+    """SQL of the instant that a text says, in ns since 1970; null where it is none."""
     zoned = f"epoch_ns(try_cast({sql} AS TIMESTAMPTZ_NS))"
     if form.timezone == "UTC":
         naive = f"epoch_ns(try_cast({sql} AS TIMESTAMP_NS))"
@@ -247,7 +252,7 @@ def _moment(sql: str, form: TimeForm) -> str:
     if not form.has_odd_texts:
         return value
     comma = f"regexp_replace({sql}, ',([0-9])', '.\\1')"
-    again = _moment(comma, TimeForm(zones="some", timezone=form.timezone))
+    again = moment_sql(comma, TimeForm(zones="some", timezone=form.timezone))
     return f"coalesce({value}, {again}, epoch_ns(try_strptime({sql}, '{HTTP_DATE}')))"
 
 
@@ -319,16 +324,20 @@ def _bad(plan: Plan) -> str:
 
 def bad_clause(number: int, item: Input) -> str:
     """SQL of whether the value of an input is none for its kind; "" where it always is one."""
-    is_clockless = item.time is not None and item.time.has_numbers and item.time.unit is None
     is_unbounded = item.is_native and item.kind != "int" and item.field != RATE
-    if item.kind == "text" or is_unbounded or is_clockless:
+    if item.kind == "text" or is_unbounded:
         return ""
     absent = words([word for word in WORDS if word not in NO_NUMBERS] if item.field == RATE else WORDS)
     return (
         f"CASE WHEN v{number} IS NULL AND r{number} IS NOT NULL THEN "
-        f"lower(trim(CAST(r{number} AS VARCHAR))) NOT IN {absent}{_or_zero(item, number)} ELSE false END"
+        f"lower(trim(CAST(r{number} AS VARCHAR))) NOT IN {absent}{_or_number(item, number)} ELSE false END"
     )
 
 
-def _or_zero(item: Input, number: int) -> str:
-    return f" AND try_cast(r{number} AS DOUBLE) IS DISTINCT FROM 0" if item.is_zero_absent else ""
+def _or_number(item: Input, number: int) -> str:
+    """The further condition where a number gives no value and yet is no fault: 0 for absent, a clock from nowhere."""
+    written = f"try_cast(CAST(r{number} AS VARCHAR) AS DOUBLE)"
+    if item.time is not None and item.time.is_clockless:
+        return f" AND NOT coalesce(abs({written}) < {FAR_COUNT!r}, false)"
+    is_textual = item.time is not None and item.time.has_numbers and item.time.unit is None
+    return f" AND {written} IS DISTINCT FROM 0" if item.is_zero_absent or is_textual else ""
