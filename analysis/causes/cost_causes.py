@@ -226,9 +226,14 @@ def spender(scene: Scene, goal: Goal) -> Candidate | None:
         reach={},
         says=f"{goal.per} {top} spent {usd:.4g} USD of {total:.4g}",
         evidence=(
-            Evidence(f"spend of {goal.per} {top}", usd, goal.threshold, "USD", n),
-            Evidence("part of all spend", usd / total if total else None, 1.0 / max(sums.height, 1), "ratio"),
-            Evidence("values over the limit", float(over.height), float(sums.height), "count"),
+            Evidence(f"spend of {goal.per} {top} (limit: {goal.threshold:.6g} USD)", usd, None, "USD", n),
+            Evidence(
+                f"part of all spend (in equal parts: {100 / sums.height:.3g} %)",
+                usd / total if total else None,
+                None,
+                "ratio",
+            ),
+            Evidence(f"values over the limit, of {sums.height:,}", float(over.height), None, "count"),
         ),
         facts={"user_share": usd / total if total else 0.0},
     )

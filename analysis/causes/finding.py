@@ -309,7 +309,10 @@ def _evidence(explanation: Explanation, entry: Explained, saved: Rescue | None) 
                 )
     outside = voted_share(entry.normal, "bad") if entry.normal.height and entry.goal.kind != "cost" else None
     if outside is not None and entry.goal.tolerated is not None and outside > entry.goal.tolerated:
-        found.append(Evidence("share of bad requests outside the incident", outside, entry.goal.tolerated, "ratio"))
+        allowed = f"{100 * entry.goal.tolerated:.4g} %"
+        found.append(
+            Evidence(f"share of bad requests outside the incident (allowed: {allowed})", outside, None, "ratio")
+        )
     if saved is not None:
         for stage, share in saved.shares[:3]:
             if share > 0:

@@ -46,7 +46,8 @@ def moves_with_concurrency(scene: Scene, goal: Goal, stage: str, judged: pl.Data
         f" {low:.3g} s below",
         evidence=(
             Evidence("rank correlation with the requests in flight at arrival", moves, None, "ratio", rows.height),
-            Evidence(f"median time above {middle:.0f} requests in flight", high, low, "s", busy.height),
+            Evidence(f"median time above {middle:.0f} requests in flight", high, None, "s", busy.height),
+            Evidence(f"median time up to {middle:.0f} requests in flight", low, None, "s", calm.height),
         ),
         facts={"load_correlation": moves},
     )

@@ -66,7 +66,11 @@ def slow_stage(scene: Scene, stage: str, settings: CauseSettings) -> Candidate |
         evidence=(
             Evidence(f"mean {stage} time", _number(now), known(before), "s", part.height),
             Evidence(
-                "part of the stage's excess in the segment", found.share, found.support, "ratio", found.n or rows.height
+                f"part of the stage's excess in the segment, which has {found.support:.1%} of the requests",
+                found.share,
+                None,
+                "ratio",
+                found.n or rows.height,
             ),
         ),
         facts={"stage_ratio": _number(now) / max(_number(before), 1e-9)},
@@ -135,7 +139,13 @@ def _failing(rows: pl.DataFrame, found: Slice, kind: Failure, before: float) -> 
     )
     evidence = [
         Evidence(f"share of requests that {kind.words}", rate, before, "ratio", part.height),
-        Evidence("part of the excess in the segment", found.share, found.support, "ratio", found.n or rows.height),
+        Evidence(
+            f"part of the excess in the segment, which has {found.support:.1%} of the requests",
+            found.share,
+            None,
+            "ratio",
+            found.n or rows.height,
+        ),
     ]
     if types.height:
         evidence.append(Evidence("most frequent error", str(types["error_type"][0]), None, "", int(types["count"][0])))

@@ -168,11 +168,19 @@ def _gone(
         stage="queue",
         segment=segment,
         reach={pool: multiplier},
-        says=f"{len(names)} of {peers.height} replicas of {pool.replace('|', ' in ')} served nothing ({named(names)})",
+        says=_served(part, peers, pool.replace("|", " in ")),
         evidence=tuple(evidence),
         facts={"replicas_missing": float(len(names)), "replicas_of_pool": float(peers.height)},
         active=(min(start for start, _ in times), max(end for _, end in times)),
     )
+
+
+def _served(part: pl.DataFrame, peers: pl.DataFrame, pool: str) -> str:
+    """How many replicas are gone; one that served few requests in the incident did not serve nothing."""
+    of, names = f"{part.height} of {peers.height} replicas of {pool}", named(part["replica"].to_list())
+    if part["now"].sum() == 0:
+        return f"{of} served nothing ({names})"
+    return f"{of} served nothing or nearly nothing ({names})"
 
 
 def _hours_up(scene: Scene, names: list[str]) -> float | None:

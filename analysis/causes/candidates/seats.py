@@ -93,7 +93,12 @@ def _limit(
                 "s",
                 waiting.height,
             ),
-            Evidence("P90 share of the KV cache in use", memory, settings.memory_free, "ratio"),
+            Evidence(
+                f"P90 share of the KV cache in use (free: below {100 * settings.memory_free:.4g} %)",
+                memory,
+                None,
+                "ratio",
+            ),
         ),
         facts={
             "batch_ceiling": ceiling,

@@ -64,7 +64,13 @@ def candidates(scene: Scene, settings: CauseSettings) -> list[Candidate]:
             evidence=(
                 Evidence("P95 of the longest gap between tokens", p95, p95_before, "s", mine.height),
                 Evidence("median time per token", per_token, per_token_before, "s"),
-                Evidence("quartile distance of the new gaps over their median", spread, NARROW, "ratio", new.height),
+                Evidence(
+                    f"quartile distance of the new gaps over their median (of one length: below {100 * NARROW:.4g} %)",
+                    spread,
+                    None,
+                    "ratio",
+                    new.height,
+                ),
             ),
             direct=found.pairs,
             direct_multiplier=p95 / max(p95_before, 1e-9),

@@ -81,6 +81,10 @@ def test_chinese_sentences_keep_the_places_of_the_english_ones() -> None:
             "2 of 3 replicas of lm-large in us-east served nothing (a-0, a-1)",
             "lm-large in us-east 的 3 个副本中有 2 个没有服务任何请求（a-0, a-1）",
         ),
+        (
+            "2 of 3 replicas of lm-large in us-east served nothing or nearly nothing (a-0, a-1)",
+            "lm-large in us-east 的 3 个副本中有 2 个没有或几乎没有服务请求（a-0, a-1）",
+        ),
         ("Retrieval takes 1.19 s instead of 0.12 s in all traffic", "全部流量的检索为 1.19 秒，原为 0.12 秒"),
         (
             "The gateway itself takes the time, not the network and not the engine. Gateway takes 2.1 s in model m and"

@@ -277,6 +277,21 @@ def test_replicas_that_were_down_by_their_hours_are_missing_where_requests_do_no
     assert (found.id, found.segment) == ("replica_missing", (("model", "large"), ("region", "east")))
 
 
+@pytest.mark.parametrize(("every", "told"), [(10**9, "nothing"), (40, "nothing or nearly nothing")])
+def test_missing_replicas_that_served_a_few_requests_did_not_serve_nothing(every: int, told: str) -> None:
+    count = 0
+
+    def gone(row: Row, minute: float) -> None:
+        nonlocal count
+        if (row["model"], row["region"]) == LARGE_EAST:
+            count += 1
+            if row["replica"] == "large-east-0" and count % every:
+                row["replica"] = "large-east-1"
+
+    (found,) = of_replicas(scene(lambda row, minute: gone(row, minute) if in_fault(minute) else None))
+    assert found.says == f"1 of 3 replicas of large in east served {told} (large-east-0)"
+
+
 def test_the_time_of_missing_replicas_is_their_own() -> None:
     def gone(row: Row, minute: float) -> None:
         if 70 <= minute < 84 and (row["model"], row["region"]) == LARGE_EAST:
