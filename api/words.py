@@ -333,7 +333,8 @@ def _explained(finding: Finding) -> str:
         return ""
     structural = finding.structural_share
     always = f"; {text.share(structural)} are bad at any time" if structural is not None else ""
-    return f"{text.share(finding.share_of_bad)} of the bad requests{always}"
+    n = f"{finding.n_over:,} " if finding.n_over is not None else ""
+    return f"{text.share(finding.share_of_bad)} of the {n}bad requests over the limit{always}"
 
 
 def _fact(label: str, value: str) -> list[str]:

@@ -173,6 +173,7 @@ def _finding(
         incident=_incident(explanation, window, scene.rows),
         n_bad=bad.height,
         windows=[_instants(window, scene.rows)],
+        n_over=saved.n if saved is not None else None,
         shift=entry.shift,
         series=None if figure is None else series_of(scene.rows, goal, tuple(segment.items()), figure),
     )

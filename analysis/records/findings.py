@@ -144,6 +144,9 @@ class Finding:
     windows: list[tuple[str, str]] = field(default_factory=list)  # all times of this cause; `window` is the strongest
     shift: Shift | None = None  # None in results of earlier versions
     series: SegmentSeries | None = None  # None: the figure has no course of time
+    n_over: int | None = (
+        None  # bad requests over the limit, a failure without the figure is none: the two shares are of these
+    )
 
 
 @dataclass(frozen=True)

@@ -217,9 +217,13 @@ def _finding_facts(finding: Finding, text: Text) -> tuple[Fact, ...]:
     facts = [Fact(text.say("Finding"), (plain(f"{finding.title}: {', '.join(where)}"),))]
     shares = []
     if finding.share_of_bad is not None:
-        n = text.say(" of {n}", n=words.count(finding.n_bad)) if finding.n_bad is not None else ""
+        n = text.say(" of {n}", n=words.count(finding.n_over)) if finding.n_over is not None else ""
         shares.append(
-            text.say("{share}{n} bad requests explained by it", share=words.whole_share(finding.share_of_bad), n=n)
+            text.say(
+                "{share}{n} bad requests over the limit explained by it",
+                share=words.whole_share(finding.share_of_bad),
+                n=n,
+            )
         )
     if finding.structural_share is not None:
         shares.append(

@@ -175,7 +175,7 @@ def _heads(objective: ObjectiveResult, findings: list[Finding], result: Analysis
         )
     )
     explained = (
-        text.say("{share} of the bad requests", share=words.whole_share(first.share_of_bad))
+        text.say("{share} of the bad requests over the limit", share=words.whole_share(first.share_of_bad))
         if first.share_of_bad is not None
         else ""
     )

@@ -87,4 +87,5 @@ def finding(at: Callable[[float], str], objective: str, rank: int) -> r.Finding:
         exemplars=["094923dbaf73", "0c719255ae1a", "072d11c0ffee"],
         incident="inc-1",
         n_bad=220,
+        n_over=212,
     )

@@ -101,6 +101,18 @@ def test_a_diagnosis_names_stage_segment_time_evidence_and_what_to_do() -> None:
     assert max(len(line) for line in said.split("\n")) <= WIDTH
 
 
+def test_a_share_of_bad_requests_is_told_with_those_that_it_is_of() -> None:
+    result = week()
+    broken = next(row for row in result.objectives if row.verdict == "breached")
+    (first,) = [f for f in result.findings if f.objective == broken.id][:1]
+    for n, told in (
+        (first.n_over, "94.0 % of the 212 bad requests over the limit; 4.0 % are bad"),
+        (None, "94.0 % of the bad requests over"),
+    ):
+        shown = replace(result, findings=[replace(first, n_over=n)])
+        assert told in " ".join(plain(diagnosis_lines(shown, broken)).split())
+
+
 def test_one_incident_is_told_once() -> None:
     result = week()
     broken = [row for row in result.objectives if row.verdict == "breached"][:2]

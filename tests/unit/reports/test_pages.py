@@ -91,7 +91,7 @@ def test_breach_tells_since_when_where_and_what_to_do() -> None:
     for sentence in (
         "Since Sat 7 March 12:45 until Sat 7 March 16:15",
         "Stage queue cause failure",
-        "Segment lm-large us-east 94 % of the bad requests",
+        "Segment lm-large us-east 94 % of the bad requests over the limit",
         "1. Bring back the two missing replicas",
         "Highest at Sat 7 March 12:00: 18 bad of 150.",
         "GET /api/v1/objectives/code.ttft/diagnosis?week=2026-W10&amp;timezone=UTC",

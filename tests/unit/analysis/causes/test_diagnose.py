@@ -295,6 +295,18 @@ def test_a_limit_that_was_never_kept_still_has_its_worst_time_explained() -> Non
     assert (outside.value or 0) > 0.05  # type: ignore[operator]
 
 
+def test_shares_of_bad_requests_are_of_those_over_the_limit_and_their_number_is_told() -> None:
+    def also_failing(row: Row, minute: float) -> None:
+        slow_search(row, minute)
+        if in_fault(minute) and row["wait"] < 0.2:
+            row["status"] = "error"
+
+    (first, *_) = findings(service(also_failing), TIGHT.replace("700ms", "1600ms"))
+    (rest,) = [entry for entry in first.evidence if entry.figure == "bad requests that no normal stage saves"]
+    assert first.n_over == rest.n
+    assert 0 < (first.n_over or 0) < (first.n_bad or 0)
+
+
 def test_a_limit_that_normal_stages_cannot_keep_is_to_be_reviewed() -> None:
     (first,) = findings(service(), TIGHT)
     assert first.cause is None

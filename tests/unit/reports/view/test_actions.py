@@ -67,7 +67,7 @@ def test_an_action_in_full_tells_evidence_engines_prediction_and_check() -> None
         "bad share, segment 2.1 % → 28.5 %",
         "mean queue 0.120 s → 1.19 s",
         "last version 2026.03.0",
-        "94 % of 220 bad requests explained by it; 4 % would be bad on a normal day too",
+        "94 % of 212 bad requests over the limit explained by it; 4 % would be bad on a normal day too",
     ]
     assert found["Do, vLLM"] == ["more replicas behind the router; -dp within a host"]
     assert found["Predicted"] == [
