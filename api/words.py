@@ -232,6 +232,8 @@ def inspection_lines(inspection: Inspection) -> list[str]:
     titled = f" ({inspection.title})" if inspection.title else ""
     lines = receipt_lines(receipt)
     lines[0] += titled
+    if receipt.state == "done" and receipt.accepted and not inspection.requests and receipt.format != "replica_hours":
+        lines.append("  makes 0 requests: none of its spans is a call of a model")
     if receipt.state == "done" and inspection.requests:
         lines.append(f"  makes {inspection.requests:,} request{'s' if inspection.requests != 1 else ''}")
         filled = {name: n for name, n in inspection.filled.items() if name not in BOOKKEEPING}

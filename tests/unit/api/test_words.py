@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
-from api.words import WIDTH, cost_lines, diagnosis_lines, head_lines, receipt_lines, table_lines, verdict_lines
+from api.words import (
+    WIDTH,
+    cost_lines,
+    diagnosis_lines,
+    head_lines,
+    inspection_lines,
+    receipt_lines,
+    table_lines,
+    verdict_lines,
+)
 from ingest.errors import Reject
+from ingest.load import LoadOptions, inspect_paths
 from ingest.receipts import Receipt
+from tests.support.otlp import request, span
 from tests.support.results import HOSTILE, empty, week
 
 INCIDENT = "Two of three lm-large replicas missing in us-east"
@@ -186,3 +199,17 @@ def test_a_table_keeps_figures_right_and_names_harmless() -> None:
         "a·[2Jb                                1",
         "<script>alert('tenant')</script>  1,000",
     ]
+
+
+def test_a_file_whose_spans_make_no_request_says_so(tmp_path: Path) -> None:
+    told = {}
+    for name in ("SELECT shop", "chat m"):
+        asked = {"gen_ai.operation.name": "chat"} if name == "chat m" else {"db.system": "sqlite"}
+        path = tmp_path / f"{len(told)}.jsonl"
+        path.write_text(json.dumps(request([span(name, attributes=asked)])))
+        (found,) = inspect_paths([path], LoadOptions())
+        told[name] = [line for line in inspection_lines(found) if "makes" in line]
+    assert told == {
+        "SELECT shop": ["  makes 0 requests: none of its spans is a call of a model"],
+        "chat m": ["  makes 1 request"],
+    }
