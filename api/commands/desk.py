@@ -89,8 +89,8 @@ class Opened:
 
 
 def end_strict(strict: bool, receipts: Sequence[Receipt]) -> None:
-    """Leave with the exit code of rejected rows, if that was asked for and there are any."""
-    if strict and any(receipt.rejected for receipt in receipts):
+    """Leave with the exit code of rejected rows, if that was asked for and there are any, or a file of which none is read."""
+    if strict and any(receipt.rejected or receipt.state == "failed" for receipt in receipts):
         raise typer.Exit(EXIT_REJECTED)
 
 

@@ -54,6 +54,8 @@ DETAIL_END = "\x1f"  # between the detail of a reject and its head, in the colum
 PICO_DIGITS = 12
 ROWS_OF_LISTS = 10_000  # read at once: lists of 1,000 gaps are 80 MB
 
+MAGIC, MAGIC_AT = b"DUCK", 8  # of a database file
+
 
 @dataclass(frozen=True)
 class StoreSettings:
@@ -87,6 +89,7 @@ class Store:
         scratch = Path(tempfile.mkdtemp(prefix="tailwise-"))
         file = path if path is not None else scratch / "store.duckdb"
         try:
+            _refuse_other_files(file)
             connection = _connect(file, settings, scratch)
             store = cls(connection, path, scratch)
             try:
@@ -318,6 +321,19 @@ class Store:
 
 def _requested(columns: Sequence[str] | None) -> list[Column]:
     return [column for column in TABLES["requests"] if columns is None or column.name in columns]
+
+
+def _refuse_other_files(file: Path) -> None:
+    """A file of data would be opened as a view of it: what is loaded then would be kept in memory alone."""
+    try:
+        with file.open("rb") as stream:
+            start = stream.read(MAGIC_AT + len(MAGIC))
+    except OSError:  # not there yet, or the library says why it cannot be read
+        return
+    if start and start[MAGIC_AT:] != MAGIC:
+        raise UnreadableInput(
+            f"{file} cannot be opened as a store: it holds something else, and is left as it is. Name another file"
+        )
 
 
 def _connect(file: Path, settings: StoreSettings, scratch: Path) -> duckdb.DuckDBPyConnection:

@@ -329,7 +329,7 @@ SELECT coalesce(trace_told, lower(trace_id)) AS trace_id, coalesce(span_told, lo
     (hash(name, started, ended, span_status(status), vals) >> 1)::BIGINT AS content_key, (shape_key >> 1)::BIGINT AS shape_key,
     {rate} AS sampling_rate, service, resource_namespace, resource_region, resource_version, resource_replica,
     {", ".join((*EVENTS, *picks))},
-    CASE WHEN NOT ({known}) THEN names END AS raw_names, CASE WHEN NOT ({known}) THEN vals END AS raw_values,
+    CASE WHEN NOT ({known}) THEN coalesce(names, []) END AS raw_names, CASE WHEN NOT ({known}) THEN vals END AS raw_values,
     coalesce({_refused(limits)}, {_beyond(n)}) AS refused
 FROM (SELECT keyed.*, step.* FROM (SELECT *, {_kind_key(learned)} AS kind_key {_from_shapes(raw)}) AS keyed
     LEFT JOIN {_KINDS} ON step.kind_h = kind_key)"""
@@ -352,7 +352,7 @@ MACROS: tuple[str, ...] = (
         CASE WHEN starts_with(x, '{"low"') THEN TRY(json_extract(x, '$.high')::BIGINT * 4294967296
             + ((json_extract(x, '$.low')::BIGINT + 4294967296) % 4294967296)) END)""",
     f"CREATE OR REPLACE TEMP MACRO figure(x) AS CASE WHEN abs(TRY_CAST(x AS DOUBLE)) <= {MAX_FIGURE} THEN TRY_CAST(x AS DOUBLE) END",
-    """CREATE OR REPLACE TEMP MACRO span_kind(x) AS CASE WHEN length(x) = 1 THEN x ELSE CASE x WHEN 'SPAN_KIND_INTERNAL' THEN '1' WHEN 'SPAN_KIND_SERVER' THEN '2'
+    """CREATE OR REPLACE TEMP MACRO span_kind(x) AS CASE WHEN length(x) = 1 THEN CASE WHEN x BETWEEN '0' AND '9' THEN x END ELSE CASE x WHEN 'SPAN_KIND_INTERNAL' THEN '1' WHEN 'SPAN_KIND_SERVER' THEN '2'
         WHEN 'SPAN_KIND_CLIENT' THEN '3' WHEN 'SPAN_KIND_PRODUCER' THEN '4' WHEN 'SPAN_KIND_CONSUMER' THEN '5'
         WHEN 'SPAN_KIND_UNSPECIFIED' THEN '0' END END""",
     """CREATE OR REPLACE TEMP MACRO span_status(x) AS CASE WHEN x IS NULL OR x = '0' THEN 0 WHEN x = '2' THEN 2 ELSE CASE x WHEN '1' THEN 1 WHEN 'STATUS_CODE_ERROR' THEN 2

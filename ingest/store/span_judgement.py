@@ -19,7 +19,7 @@ _DAY_NS = "86400000000000"
 
 
 def _json_count(text: str, *paths: str) -> str:
-    found = ", ".join(f"TRY_CAST(json_extract_string({text}, '$.{path}') AS BIGINT)" for path in paths)
+    found = ", ".join(f"TRY_CAST(json_extract_string(json_told({text}), '$.{path}') AS BIGINT)" for path in paths)
     return f"sane(coalesce({found}, NULL))"
 
 
@@ -31,7 +31,7 @@ def _usage(attribute: str, paths: tuple[str, ...], python: str, buckets: str = "
     """SQL of a token count: the attribute, else the usage told as text."""
     langfuse = _json_count("usage_langfuse", *paths)
     if buckets:
-        langfuse = f"coalesce({langfuse}, sane(bucket_sum(usage_langfuse, '{buckets}')))"
+        langfuse = f"coalesce({langfuse}, sane(bucket_sum(json_told(usage_langfuse), '{buckets}')))"
     return f"""coalesce("{attribute}", CASE WHEN usage_langfuse IS NOT NULL THEN {langfuse} END,
         CASE WHEN usage_mlflow IS NOT NULL THEN {_json_count("usage_mlflow", *paths)} END,
         CASE WHEN usage_litellm IS NOT NULL THEN {_python_count("usage_litellm", python)} END)"""
@@ -68,13 +68,13 @@ _FIRST_TOLD = """CASE
     END"""
 _STREAMED = """coalesce(streaming, CASE WHEN kind_ai_sdk LIKE '%.doStream' THEN true
     WHEN kind_ai_sdk LIKE '%.doGenerate' THEN false
-    WHEN parameters IS NOT NULL THEN TRY_CAST(json_extract_string(parameters, '$.stream') AS BOOLEAN)
+    WHEN parameters IS NOT NULL THEN TRY_CAST(json_extract_string(json_told(parameters), '$.stream') AS BOOLEAN)
     WHEN name = 'generate_stream' THEN true END)"""
 _FINISH = """CASE WHEN coalesce(finish_reason, event_finish) IS NOT NULL THEN
     finish_word(coalesce(finish_reason, event_finish)) END"""
-_COST = """coalesce(cost, CASE WHEN cost_langfuse IS NOT NULL THEN TRY_CAST(json_extract_string(cost_langfuse, '$.total') AS DECIMAL(38,12)) END,
+_COST = """coalesce(cost, CASE WHEN cost_langfuse IS NOT NULL THEN TRY_CAST(json_extract_string(json_told(cost_langfuse), '$.total') AS DECIMAL(38,12)) END,
     CASE WHEN cost_mlflow IS NOT NULL THEN coalesce(TRY_CAST(cost_mlflow AS DECIMAL(38,12)),
-        TRY_CAST(json_extract_string(cost_mlflow, '$.total_cost') AS DECIMAL(38,12))) END)"""
+        TRY_CAST(json_extract_string(json_told(cost_mlflow), '$.total_cost') AS DECIMAL(38,12))) END)"""
 _COST = f"CASE WHEN abs({_COST}) <= {MAX_COST_USD} THEN {_COST} END"
 
 # Figures of an engine, before it is known whether they are sound.
@@ -97,7 +97,7 @@ JUDGED: dict[str, str] = {
     "provider_model": "CASE WHEN provider_model IS NOT NULL THEN regexp_replace(provider_model, '^[^/]*/', '') END",
     "model": "model",
     "request_model": "trim(request_model, '\"')",
-    "parameter_model": "CASE WHEN parameters IS NOT NULL THEN json_extract_string(parameters, '$.model') END",
+    "parameter_model": "CASE WHEN parameters IS NOT NULL THEN json_extract_string(json_told(parameters), '$.model') END",
     "routed_model": "routed_model",
     "input_told": _INPUT,
     "cached_input_tokens": _CACHED,
@@ -187,6 +187,8 @@ FROM (SELECT {keep}, {figures} FROM ({relation}))))"""
 
 
 MACROS: tuple[str, ...] = (
+    # text that an emitter cut in the middle is no JSON any more, and tells nothing
+    "CREATE OR REPLACE TEMP MACRO json_told(x) AS CASE WHEN json_valid(x) THEN x END",
     f"CREATE OR REPLACE TEMP MACRO seconds_ns(x) AS CASE WHEN x IS NOT NULL THEN CAST(round(greatest(-{FAR_NS}, least(x * 1e9, {FAR_NS}))) AS BIGINT) END",
     f"CREATE OR REPLACE TEMP MACRO sane(x) AS CASE WHEN x BETWEEN 0 AND {MAX_TOKENS} THEN x END",
     f"CREATE OR REPLACE TEMP MACRO near_ns(x) AS CASE WHEN abs(x) < {FAR_NS} THEN CAST(round(x) AS BIGINT) END",
@@ -203,6 +205,6 @@ MACROS: tuple[str, ...] = (
         WHEN 'tool_use' THEN 'tool_calls' WHEN 'end_turn' THEN 'stop' WHEN 'max_tokens' THEN 'length' ELSE nullif(x, '') END""",
     # first element of a list, of JSON text of a list, or of quoted text; one word for one thing
     """CREATE OR REPLACE TEMP MACRO finish_word(x) AS finish_spelling(lower(CASE
-        WHEN starts_with(x, '{"values"') THEN json_extract_string(x, '$.values[0].*')[1]
-        WHEN starts_with(x, '[') THEN coalesce(json_extract_string(x, '$[0]'), x) ELSE trim(x, '"') END))""",
+        WHEN starts_with(x, '{"values"') THEN json_extract_string(json_told(x), '$.values[0].*')[1]
+        WHEN starts_with(x, '[') THEN coalesce(json_extract_string(json_told(x), '$[0]'), x) ELSE trim(x, '"') END))""",
 )

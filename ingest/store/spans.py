@@ -240,7 +240,7 @@ _AGAIN = {  # column of the raw relation -> where a span that was not learned ke
     "ended": "ended_ns",
     "status": "status_code::VARCHAR",
     "dropped": "NULL::INTEGER",
-    "names": "raw_names",
+    "names": "CASE WHEN len(raw_names) > 0 THEN raw_names END",
     "vals": "raw_values",
 }
 

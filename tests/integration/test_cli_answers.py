@@ -147,6 +147,10 @@ def test_rejected_rows_end_with_4_only_where_that_was_asked_for(ask: Ask, folder
     plain = ask("report", "torn.jsonl")
     strict = ask("report", "torn.jsonl", "--strict")
     assert (plain.returncode, strict.returncode) == (0, 4)
+    (folder / "notes.md").write_text("no trace")
+    (folder / "good.jsonl").write_bytes(GOOD)
+    partly = [ask("report", "good.jsonl", "notes.md", *more).returncode for more in ((), ("--strict",))]
+    assert partly == [0, 4]
     assert "  line 61: the last line ends in the middle" in plain.stderr
 
 

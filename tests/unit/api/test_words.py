@@ -202,7 +202,7 @@ def test_a_table_keeps_figures_right_and_names_harmless() -> None:
 
 
 def test_a_file_whose_spans_make_no_request_says_so(tmp_path: Path) -> None:
-    told = {}
+    told: dict[str, list[str]] = {}
     for name in ("SELECT shop", "chat m"):
         asked = {"gen_ai.operation.name": "chat"} if name == "chat m" else {"db.system": "sqlite"}
         path = tmp_path / f"{len(told)}.jsonl"

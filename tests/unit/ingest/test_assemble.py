@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ingest import assemble as assemble_module
 from ingest.assemble import SpanOptions, assemble, forget_spans, load_spans, stage_spans
 from ingest.errors import Cancelled, UnreadableInput
 from ingest.formats.contract import RawSpan
@@ -373,3 +374,51 @@ def test_lines_too_long_for_the_reader_are_cut_and_lose_nothing(
         assert (counts.read, counts.accepted) == (12, 11)
         assert [(reject.line, reject.reason) for reject in counts.rejects] == [(3, "bad_trace_id")]
         assert len(rows(store)) == 11
+
+
+def test_steps_without_attributes_behind_what_was_learned_are_stages_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.usage.output_tokens": 20}
+    first = request([span("chat", trace="first", attributes=chat)])
+    steps = [("queue", 0, 3, "q"), ("prefill", 3, 3.5, "p"), ("decode", 3.5, 5, "d")]
+    late = request(
+        [
+            span("POST /v1/chat/completions", 0, 5, attributes=chat),
+            *(span(name, start, end, span_id=own, parent="a") for name, start, end, own in steps),
+        ],
+        resource={"service.name": "engine-b"},
+    )
+    told = []
+    for sample in (assemble_module.SAMPLE_BYTES, len(json.dumps(first)) + 1):
+        monkeypatch.setattr(assemble_module, "SAMPLE_BYTES", sample)
+        with store_for(tmp_path) as store:
+            load(store, write_lines(tmp_path / f"{sample}.jsonl", [first, late]))
+            told.append(store.read("requests").select("queue_ns", "prefill_ns", "decode_ns").sort("queue_ns").rows())
+    assert told[0] == told[1]
+    assert (3_000_000_000, 500_000_000, 1_500_000_000) in told[1]
+
+
+def test_text_that_was_cut_in_the_middle_costs_no_request(tmp_path: Path) -> None:
+    names = (
+        *("llm.invocation_parameters", "langfuse.observation.usage_details", "langfuse.observation.cost_details"),
+        *("gen_ai.response.finish_reasons", "llm.finish_reason", "ai.response.finishReason", "mlflow.llm.cost"),
+        *("langfuse.observation.metadata", "langfuse.observation.metadata.finish_reason", "mlflow.chat.tokenUsage"),
+    )
+    texts = ('{"temperature": 0.', "[1", "+5", "nul", '"', "\0", '{"values":[', '{"low":')
+    chat = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.usage.output_tokens": 7}
+    told = [chat | {name: text} for name in names for text in texts]
+    spans = [span("chat", trace=f"t{i}", attributes=attributes) for i, attributes in enumerate(told)]
+    with store_for(tmp_path) as store:
+        counts = load(store, write_lines(tmp_path / "a.jsonl", [request(spans)]))
+        found = store.read("requests")["output_tokens"].to_list()
+    assert (counts.accepted, found) == (len(spans), [7] * len(spans))
+
+
+@pytest.mark.parametrize("kind", ["x", "é", "-", "SPAN_KIND_FOO", "3x", None])
+def test_a_kind_that_is_none_costs_no_span(kind: str | None, tmp_path: Path) -> None:
+    chat = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}
+    spans = [span("chat", trace="a", attributes=chat) | {"kind": kind}, span("chat", trace="b", attributes=chat)]
+    with store_for(tmp_path) as store:
+        assert load(store, write_lines(tmp_path / "a.jsonl", [request(spans)])).accepted == 2
+        assert store.read("requests").height == 2

@@ -217,3 +217,13 @@ def test_rows_of_a_frame_are_handed_over_once_per_statement_that_reads_them(monk
         cursor.register("told", ArrowFrame(pl.DataFrame({"n": [1, 2], "list": [["a"], []]})))
         assert cursor.execute("SELECT n, list FROM told WHERE n < $most", {"most": 2}).fetchall() == [(1, ["a"])]
     assert handed == [1]
+
+
+@pytest.mark.parametrize("name", ["requests.jsonl", "requests.json", "requests.csv", "requests.parquet"])
+def test_a_file_of_data_is_no_store(name: str, tmp_path: Path) -> None:
+    pl.DataFrame({"started": ["2026-03-02T10:00:00Z"], "model": ["m"]}).write_parquet(tmp_path / "requests.parquet")
+    (tmp_path / "requests.csv").write_text("started,model\n2026-03-02T10:00:00Z,m\n")
+    for form in ("json", "jsonl"):
+        (tmp_path / f"requests.{form}").write_text('{"started": "2026-03-02T10:00:00Z", "model": "m"}\n')
+    with pytest.raises(UnreadableInput, match="cannot be opened as a store"), Store.open(tmp_path / name):
+        pass
