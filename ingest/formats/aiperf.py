@@ -15,10 +15,11 @@ from typing import Any
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, Refusal, RowReader, Source
 from ingest.formats.json_rows import json_rows, reject
-from ingest.formats.request_rows import FROM_SEND, Times, checked, extra, gap_columns, timed
+from ingest.formats.request_rows import FROM_SEND, Times, checked, extra, gap_columns, timed, unread_time
 
 MEASURED_PHASE = "profiling"
 _UNITS: Mapping[str, v.Unit] = {"ns": "ns", "us": "us", "ms": "ms", "s": "s", "sec": "s", "nanoseconds": "ns"}
+CLOCKS = dict.fromkeys(("request_start_ns", "timestamp_ns", "request_end_ns"), v.instant_ns)
 
 
 def sniff(head: Head) -> float:
@@ -37,7 +38,8 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the
             yield reject("not_a_request", row.line, row.offset, row.data)
             continue
         columns = _columns(metadata, v.mapping(row.value.get("metrics")), error)
-        yield checked(columns, line=row.line, offset=row.offset, raw=row.data)
+        unread = unread_time(metadata, CLOCKS)
+        yield checked(columns, line=row.line, offset=row.offset, raw=row.data, unread=unread)
     yield FROM_SEND
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
 from ingest.formats.json_rows import reject
-from ingest.formats.request_rows import Times, checked, extra, timed
+from ingest.formats.request_rows import Times, checked, extra, timed, unread_time
 from ingest.formats.text_rows import text_rows
 
 _LINE = re.compile(
@@ -29,6 +29,7 @@ _LINE = re.compile(
 _MORE = re.compile(r'"([^"]*)"')
 LONGEST_LINE = 16_384  # of a text log; longer ones are no log and would tire the pattern
 _MILLISECONDS_FROM = 10  # an upstream that took ten times the request cannot be told in seconds
+CLOCKS = {"time": v.access_log_ns}
 
 
 def sniff(head: Head) -> float:
@@ -53,7 +54,8 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the
                 "it has not the form of an access log",
             )
         else:
-            yield checked(_columns(found), line=row.line, offset=row.offset, raw=row.text)
+            unread = unread_time(found.groupdict(), CLOCKS)
+            yield checked(_columns(found), line=row.line, offset=row.offset, raw=row.text, unread=unread)
 
 
 def _columns(found: re.Match[str]) -> dict[str, Any]:

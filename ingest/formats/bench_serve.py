@@ -20,12 +20,13 @@ from ingest.formats import relative
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawNote, RawReject, RawRow, RawRun, RowReader, Source
 from ingest.formats.json_rows import Row, json_rows, reject
-from ingest.formats.request_rows import FROM_SEND, Times, checked, extra, gap_columns, timed
+from ingest.formats.request_rows import FROM_SEND, Times, checked, extra, gap_columns, timed, unread_time
 from ingest.selection import to_ns, zone_of
 
 ARRAYS = ("input_lens", "output_lens", "ttfts", "itls", "errors", "start_times", "latencies")
 _ENDLESS = re.compile(rb'"request_rate"\s*:\s*Infinity')
 _DATE = re.compile(r"(\d{8})-(\d{6})$")
+CLOCKS = {"start_times": v.integer}
 
 
 def sniff(head: Head) -> float:
@@ -82,7 +83,10 @@ def _run(row: Row, zone: tzinfo, start_ns: int | None) -> Iterator[RawRow]:
     arrays = {name: v.listing(run.get(name)) for name in ARRAYS}
     if not arrays["ttfts"] and not arrays["latencies"]:
         return
-    starts = [v.duration_ns(start, "s") for start in arrays["start_times"]]
+    starts = [
+        None if unread_time({"start_times": start}, CLOCKS) else v.duration_ns(start, "s")
+        for start in arrays["start_times"]
+    ]
     told = _anchor_ns(run, zone)
     anchor = told if told is not None else start_ns
     earliest = min((start for start in starts if start is not None), default=None)
@@ -96,7 +100,7 @@ def _run(row: Row, zone: tzinfo, start_ns: int | None) -> Iterator[RawRow]:
             "flags": columns["flags"] + (["approximate_time"] if told is not None and started is not None else [])
         }
         raw = f"request {index} of the run"
-        yield checked(columns, line=row.line, offset=row.offset, raw=raw)
+        yield checked(columns, line=row.line, offset=row.offset, raw=raw, unread=unread_time(one, CLOCKS))
 
 
 def _columns(one: Mapping[str, Any], started: int | None) -> dict[str, Any]:

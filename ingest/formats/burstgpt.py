@@ -15,9 +15,10 @@ from ingest.formats import relative
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
 from ingest.formats.csv_rows import csv_rows
-from ingest.formats.request_rows import Times, checked, extra, timed
+from ingest.formats.request_rows import Times, checked, extra, timed, unread_time
 
 COLUMNS = {"Timestamp", "Model", "Request tokens", "Response tokens"}
+CLOCKS = {"Timestamp": v.integer}
 
 
 def sniff(head: Head) -> float:
@@ -30,7 +31,13 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
         if isinstance(row, RawReject):
             yield row
         else:
-            yield checked(_columns(row.value, source), line=row.line, offset=row.offset, raw=row.text)
+            yield checked(
+                _columns(row.value, source),
+                line=row.line,
+                offset=row.offset,
+                raw=row.text,
+                unread=unread_time(row.value, CLOCKS),
+            )
 
 
 def _columns(row: Mapping[str, str], source: Source) -> dict[str, Any]:

@@ -13,7 +13,9 @@ from typing import Any
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
 from ingest.formats.json_rows import json_rows
-from ingest.formats.request_rows import Times, checked, timed
+from ingest.formats.request_rows import Times, checked, timed, unread_time
+
+CLOCKS = {"created_at": v.instant_ns}
 
 
 def sniff(head: Head) -> float:
@@ -27,7 +29,13 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
         if isinstance(row, RawReject):
             yield row
         else:
-            yield checked(_columns(row.value), line=row.line, offset=row.offset, raw=row.data)
+            yield checked(
+                _columns(row.value),
+                line=row.line,
+                offset=row.offset,
+                raw=row.data,
+                unread=unread_time(row.value, CLOCKS),
+            )
 
 
 def _columns(row: Mapping[str, Any]) -> dict[str, Any]:

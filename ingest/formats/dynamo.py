@@ -14,9 +14,10 @@ from typing import Any
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
 from ingest.formats.json_rows import json_rows, reject
-from ingest.formats.request_rows import Times, checked, extra, timed
+from ingest.formats.request_rows import Times, checked, extra, timed, unread_time
 
 SCHEMAS = (b"dynamo.request.trace.", b"dynamo.agent.trace.")
+CLOCKS = {"request_received_ms": v.instant_ns}
 
 
 def sniff(head: Head) -> float:
@@ -32,7 +33,8 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the
         if event.get("event_type") != "request_end" or not v.mapping(event.get("request")):
             yield reject("not_a_request", row.line, row.offset, row.data)
             continue
-        yield checked(_columns(event), line=row.line, offset=row.offset, raw=row.data)
+        unread = unread_time(v.mapping(event.get("request")), CLOCKS)
+        yield checked(_columns(event), line=row.line, offset=row.offset, raw=row.data, unread=unread)
 
 
 def _columns(event: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,12 +16,13 @@ from typing import Any
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
 from ingest.formats.json_rows import json_rows, reject
-from ingest.formats.request_rows import Times, checked, extra, timed, with_cached
+from ingest.formats.request_rows import Times, checked, extra, timed, unread_time, with_cached
 from ingest.formats.unread import glance
 
 _USER = ("x-user-id", "x-end-user-id", "user_id")
 _TENANT = ("x-tenant-id", "x-team-id", "x-org-id", "x-organization-id", "tenant_id")
 _SESSION = ("x-session-id", "agent-session-id", "session.id")
+CLOCKS = {"start_time": v.instant_ns}
 
 
 def sniff(head: Head) -> float:
@@ -37,7 +38,13 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the
         elif not _is_call(row.value):
             yield reject("not_a_request", row.line, row.offset, row.data)
         else:
-            yield checked(_columns(row.value), line=row.line, offset=row.offset, raw=row.data)
+            yield checked(
+                _columns(row.value),
+                line=row.line,
+                offset=row.offset,
+                raw=row.data,
+                unread=unread_time(row.value, CLOCKS),
+            )
 
 
 def _is_call(row: Mapping[str, Any]) -> bool:

@@ -14,7 +14,9 @@ from typing import Any
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
 from ingest.formats.json_rows import json_rows
-from ingest.formats.request_rows import FROM_SEND, Times, checked, gap_columns, timed
+from ingest.formats.request_rows import FROM_SEND, Times, checked, gap_columns, timed, unread_time
+
+CLOCKS = {"timestamp": v.instant_ns}
 
 
 def sniff(head: Head) -> float:
@@ -31,7 +33,7 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the
             yield row
             continue
         columns = _columns(row.value) | {"scenario": scenarios.get((row.document, row.path[1]))}
-        yield checked(columns, line=row.line, offset=row.offset, raw=row.data)
+        yield checked(columns, line=row.line, offset=row.offset, raw=row.data, unread=unread_time(row.value, CLOCKS))
     yield FROM_SEND
 
 

@@ -16,9 +16,11 @@ from typing import Any
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RawRun, RowReader, Source
 from ingest.formats.json_rows import json_rows
-from ingest.formats.request_rows import FROM_SEND, Times, checked, extra, timed
+from ingest.formats.request_rows import FROM_SEND, Times, checked, extra, timed, unread_time
 
 STATUS = {"successful": "ok", "errored": "error", "incomplete": "cancelled"}
+CLOCKS = dict.fromkeys(("request_start", "request_end", "first_token_iteration", "last_token_iteration"), v.instant_ns)
+OLD_CLOCKS = dict.fromkeys(("request_start_time", "request_end_time"), v.instant_ns)
 
 
 def sniff(head: Head) -> float:
@@ -51,7 +53,9 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the
         columns = _columns(row.value, STATUS[group]) | shared.get((row.document, row.path[1]), {})
         columns["model"] = v.first(_body_model(row.value), columns.get("model"), *models)
         columns["requested_model"] = columns["model"]
-        yield checked(columns, line=row.line, offset=row.offset, raw=row.data)
+        timings = v.mapping(v.at(row.value, "info", "timings"))
+        unread = unread_time(timings, CLOCKS) or unread_time(row.value, OLD_CLOCKS)
+        yield checked(columns, line=row.line, offset=row.offset, raw=row.data, unread=unread)
     for run in with_requests:
         yield RawRun(runs.get(run))
     yield FROM_SEND

@@ -14,11 +14,12 @@ from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
 from ingest.formats.csv_rows import csv_rows
 from ingest.formats.json_rows import json_rows
-from ingest.formats.request_rows import Times, checked, extra, timed, with_cached
+from ingest.formats.request_rows import Times, checked, extra, timed, unread_time, with_cached
 
 MARKS = {"delay_ms", "time_to_first_token", "request_user_id", "request_properties", "costUSD", "helicone_user"}
 
 NO_CACHE = "00000000-0000-0000-0000-000000000000"  # cache_reference_id of an answer that a model made
+CLOCKS = {"request_created_at": v.instant_ns}
 
 
 def sniff(head: Head) -> float:
@@ -33,14 +34,26 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
             if isinstance(cells, RawReject):
                 yield cells
             else:
-                yield checked(_columns(cells.value), line=cells.line, offset=cells.offset, raw=cells.text)
+                yield checked(
+                    _columns(cells.value),
+                    line=cells.line,
+                    offset=cells.offset,
+                    raw=cells.text,
+                    unread=unread_time(cells.value, CLOCKS),
+                )
         return
     paths = (("data", "[]"),) if "data" in head.keys else ()
     for row in json_rows(source, *paths):
         if isinstance(row, RawReject):
             yield row
         else:
-            yield checked(_columns(row.value), line=row.line, offset=row.offset, raw=row.data)
+            yield checked(
+                _columns(row.value),
+                line=row.line,
+                offset=row.offset,
+                raw=row.data,
+                unread=unread_time(row.value, CLOCKS),
+            )
 
 
 def _columns(row: Mapping[str, Any]) -> dict[str, Any]:

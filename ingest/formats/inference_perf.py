@@ -16,7 +16,19 @@ from ingest.formats import relative
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, Refusal, RowReader, Source
 from ingest.formats.json_rows import json_rows
-from ingest.formats.request_rows import FROM_SEND, Times, checked, gap_columns, timed, usage, with_cached
+from ingest.formats.request_rows import (
+    DAY_NS,
+    FROM_SEND,
+    Times,
+    checked,
+    gap_columns,
+    timed,
+    unread_time,
+    usage,
+    with_cached,
+)
+
+CLOCKS = dict.fromkeys(("start_time", "end_time"), v.integer)
 
 
 def sniff(head: Head) -> float:
@@ -30,15 +42,27 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the
         if isinstance(row, RawReject):
             yield row
         else:
-            yield checked(_columns(row.value, source, first), line=row.line, offset=row.offset, raw=row.data)
+            yield checked(
+                _columns(row.value, source, first),
+                line=row.line,
+                offset=row.offset,
+                raw=row.data,
+                unread=unread_time(row.value, CLOCKS),
+            )
     yield FROM_SEND
 
 
 def _earliest(source: Source) -> int | None:
     """The earliest start on the clock of the load generator; rows stand in the order in which they ended."""
     rows = (row for row in json_rows(source.looked_ahead) if not isinstance(row, RawReject))
-    starts = (v.duration_ns(row.value.get("start_time"), "s") for row in rows)
+    starts = (v.duration_ns(row.value.get("start_time"), "s") for row in rows if _is_sound(row.value))
     return min((start for start in starts if start is not None), default=None)
+
+
+def _is_sound(row: Mapping[str, Any]) -> bool:
+    """Whether the times of a row are no reason to refuse it: a refused one is no start of the others."""
+    start, end = (v.duration_ns(row.get(name), "s") for name in CLOCKS)
+    return not unread_time(row, CLOCKS) and (start is None or end is None or 0 <= end - start <= DAY_NS)
 
 
 def _columns(row: Mapping[str, Any], source: Source, first_start: int | None) -> dict[str, Any]:

@@ -14,7 +14,9 @@ from typing import Any
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
 from ingest.formats.json_rows import json_rows
-from ingest.formats.request_rows import Times, checked, extra, timed, with_cached
+from ingest.formats.request_rows import Times, checked, extra, timed, unread_time, with_cached
+
+CLOCKS = {"started_at": v.instant_ns}
 
 
 def sniff(head: Head) -> float:
@@ -26,7 +28,13 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the
         if isinstance(row, RawReject):
             yield row
         else:
-            yield checked(_columns(row.value), line=row.line, offset=row.offset, raw=row.data)
+            yield checked(
+                _columns(row.value),
+                line=row.line,
+                offset=row.offset,
+                raw=row.data,
+                unread=unread_time(row.value, CLOCKS),
+            )
 
 
 def _plugin(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,12 +17,13 @@ from ingest.formats.contract import Format, Head, RawNote, RawReject, RawRow, Ro
 from ingest.formats.csv_rows import csv_rows
 from ingest.formats.heads import Cells
 from ingest.formats.json_rows import json_rows
-from ingest.formats.request_rows import Times, checked, extra, timed, usage, with_cached
+from ingest.formats.request_rows import Times, checked, extra, timed, unread_time, usage, with_cached
 from ingest.selection import zone_of
 
 EMBEDDINGS = ("embedding", "aembedding")
 USERS = ("user_api_key_end_user_id", "user_api_key_user_id")
 OPENED = ("metadata", "hidden_params")  # which some sinks write as JSON in text
+CLOCKS = ("startTime", "completionStartTime", "endTime")
 
 
 def sniff(head: Head) -> float:
@@ -65,9 +66,7 @@ def _request(row: Mapping[str, Any], line: int, offset: int | None, raw: bytes |
     status, http, error_type = _outcome(row, metadata)
     is_cached = v.flag(row.get("cache_hit")) is True
     tokens = _tokens(row, metadata, is_failed=status != "ok")
-    start, first, end = (
-        v.instant_ns(row.get(key), zone=zone) for key in ("startTime", "completionStartTime", "endTime")
-    )
+    start, first, end = (v.instant_ns(row.get(key), zone=zone) for key in CLOCKS)
     overhead = v.duration_ns(v.at(row, "hidden_params", "litellm_overhead_time_ms"), "ms")
     if is_cached and start is not None and end is not None:
         overhead = end - start  # no model was asked
@@ -103,6 +102,7 @@ def _request(row: Mapping[str, Any], line: int, offset: int | None, raw: bytes |
         line=line,
         offset=offset,
         raw=raw,
+        unread=unread_time(row, dict.fromkeys(CLOCKS, v.instant_ns)),
     )
 
 

@@ -16,7 +16,9 @@ from ingest.formats import relative
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
 from ingest.formats.json_rows import json_rows
-from ingest.formats.request_rows import checked, extra
+from ingest.formats.request_rows import checked, extra, unread_time
+
+CLOCKS = {"timestamp": v.integer}
 
 
 def sniff(head: Head) -> float:
@@ -31,7 +33,13 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the
         if isinstance(row, RawReject):
             yield row
         else:
-            yield checked(_columns(row.value, seen, source), line=row.line, offset=row.offset, raw=row.data)
+            yield checked(
+                _columns(row.value, seen, source),
+                line=row.line,
+                offset=row.offset,
+                raw=row.data,
+                unread=unread_time(row.value, CLOCKS),
+            )
 
 
 def _columns(row: Mapping[str, Any], seen: set[int], source: Source) -> dict[str, Any]:

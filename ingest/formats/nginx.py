@@ -10,13 +10,13 @@ only if it lies clearly before the end (more than 1 ms and 1 %); otherwise the a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
 from ingest.formats.json_rows import Row, json_rows, reject
-from ingest.formats.request_rows import Times, checked, timed
+from ingest.formats.request_rows import Times, checked, timed, unread_time
 from ingest.formats.text_rows import text_rows
 
 _COMBINED = re.compile(
@@ -31,6 +31,12 @@ _NAMES = {  # short names that are common in log formats
 }
 _USER = ("http_x_user_id", "x_user_id", "user_id", "remote_user")
 _TENANT = ("http_x_tenant_id", "x_tenant_id", "tenant_id", "http_x_team_id")
+CLOCKS: dict[str, Callable[[Any], int | None]] = {
+    "msec": v.instant_ns,
+    "time_iso8601": v.instant_ns,
+    "time_local": v.access_log_ns,
+    "timestamp": v.instant_ns,
+}
 
 
 def sniff(head: Head) -> float:
@@ -51,7 +57,13 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
 
 
 def _json(row: Row) -> RawRow:
-    return checked(_columns(row.value), line=row.line, offset=row.offset, raw=row.data)
+    columns = _columns(row.value)
+    return checked(columns, line=row.line, offset=row.offset, raw=row.data, unread=_unread(row.value, columns))
+
+
+def _unread(row: Mapping[str, Any], columns: Mapping[str, Any]) -> str:
+    """What is wrong with the times of a row of which none can be read."""
+    return unread_time(row, CLOCKS) if columns["ended_ns"] is None else ""
 
 
 def _text(source: Source) -> Iterator[RawRow]:
@@ -69,12 +81,9 @@ def _text(source: Source) -> Iterator[RawRow]:
                 "it has not the form of an access log with request times",
             )
         else:
-            yield checked(
-                _columns(_seen(source, _pairs(row.text) | found.groupdict())),
-                line=row.line,
-                offset=row.offset,
-                raw=row.text,
-            )
+            told = _seen(source, _pairs(row.text) | found.groupdict())
+            columns = _columns(told)
+            yield checked(columns, line=row.line, offset=row.offset, raw=row.text, unread=_unread(told, columns))
 
 
 def _seen(source: Source, pairs: dict[str, Any]) -> dict[str, Any]:

@@ -15,11 +15,13 @@ from typing import Any
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
 from ingest.formats.json_rows import json_rows
-from ingest.formats.request_rows import Times, checked, extra, timed, usage, with_cached
+from ingest.formats.request_rows import Times, checked, extra, timed, unread_time, usage, with_cached
 from ingest.formats.unread import merged
 
 PROCESSING = ("openai_processing_ms", "openai-processing-ms")
 UPSTREAM = ("x_envoy_upstream_service_time", "x-envoy-upstream-service-time")
+CLOCKS = {"created": v.instant_ns}
+DATES = {"date": v.http_date_ns}
 
 
 def sniff(head: Head) -> float:
@@ -31,7 +33,9 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the
         if isinstance(row, RawReject):
             yield row
         else:
-            yield checked(_columns(row.value), line=row.line, offset=row.offset, raw=row.data)
+            headers = merged(v.mapping(row.value.get("headers")), row.value)
+            unread = unread_time(row.value, CLOCKS) or unread_time(headers, DATES)
+            yield checked(_columns(row.value), line=row.line, offset=row.offset, raw=row.data, unread=unread)
 
 
 def _columns(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,8 @@ from ingest.formats.json_rows import reject
 from ingest.schema import NS_PER_S
 
 DAY_NS = 86_400 * NS_PER_S
+FAR_DIGITS = 19  # a number of more digits counts no unit of time
+FAR_COUNT = 10**FAR_DIGITS
 RESIDUAL_NS = 1_000_000  # stages may exceed the whole by 1 ms or 1 %: figures of two clocks
 RESIDUAL_SHARE = 100
 STAGE_COLUMNS = ("gateway_ns", "network_ns", "queue_ns", "prefill_ns", "decode_ns", "postprocess_ns")
@@ -169,6 +171,32 @@ def extra(**attributes: object) -> str | None:
     return json.dumps(known, sort_keys=True, ensure_ascii=False) if known else None
 
 
+def unread_time(row: Mapping[str, object], clocks: Mapping[str, Callable[[Any], int | None]]) -> str:
+    """The first time that is there and cannot be read, as `name: value rule`; "" where each is read or absent.
+
+    A number that counts from elsewhere is a time that places nothing, unless it is beyond 64 bits of nanoseconds.
+
+    Args:
+        clocks: name of a value -> who reads it.
+    """
+    for name, read in clocks.items():
+        value = row.get(name)
+        if value is None or type(value) is int:
+            is_bad = value is not None and abs(value) >= FAR_COUNT
+        elif (told := v.number(value)) is not None:
+            is_bad = told.adjusted() >= FAR_DIGITS
+        else:
+            is_bad = value not in (False, {}, []) and _is_told(value) and read(value) is None
+        if is_bad:
+            return named(name, value, "is no time")
+    return ""
+
+
+def _is_told(value: object) -> bool:
+    """Whether it is other than a word for "not known"."""
+    return not isinstance(value, str) or v.text(value) is not None
+
+
 def checked(
     columns: Mapping[str, object],
     *,
@@ -176,12 +204,18 @@ def checked(
     offset: int | None,
     raw: bytes | str | Cells,
     calls: tuple[Mapping[str, object], ...] = (),
+    unread: str = "",
 ) -> RawRequest | RawReject:
     """The row, or why it cannot be one; columns without a value are left out.
 
     A replay from a response cache made no tokens and costs nothing (metrics page, 3): the counts that a source states
     are those of the stored answer, and go beside.
+
+    Args:
+        unread: what unread_time says of the row.
     """
+    if unread:
+        return reject("bad_value", line, offset, raw, unread)
     if columns.get("response_cached") is True:
         columns = _replayed(columns)
     fault = _fault(columns)

@@ -17,10 +17,11 @@ from typing import Any
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
 from ingest.formats.json_rows import Row, json_rows, reject
-from ingest.formats.request_rows import Times, checked, gap_columns, timed, usage, with_cached
+from ingest.formats.request_rows import Times, checked, gap_columns, timed, unread_time, usage, with_cached
 
 CONSTANT_IDS = ("stub",)
 MARKS = ("usage.queue_time", "x_groq", "time_info", "eval_duration", "timings.prompt_ms", "metrics.queue_time_ms")
+CLOCKS = dict.fromkeys(("created", "created_at"), v.instant_ns)
 
 
 def sniff(head: Head) -> float:
@@ -69,7 +70,8 @@ def _request(row: Row) -> RawRow:
     if len(inner) > 1:
         columns |= _generation_of_several(made, columns, len(inner))
     calls = inner if len(inner) > 1 else ()
-    return checked(made | columns, line=row.line, offset=row.offset, raw=row.data, calls=calls)
+    unread = unread_time(body, CLOCKS)
+    return checked(made | columns, line=row.line, offset=row.offset, raw=row.data, calls=calls, unread=unread)
 
 
 Told = tuple[Times, dict[str, Any]]

@@ -14,8 +14,10 @@ from typing import Any
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
 from ingest.formats.json_rows import json_rows
-from ingest.formats.request_rows import Times, checked, extra, timed
+from ingest.formats.request_rows import Times, checked, extra, timed, unread_time
 from ingest.formats.unread import merged
+
+CLOCKS = dict.fromkeys(("request_received_ts", "request_finished_ts", "response_sent_to_client_ts"), v.instant_ns)
 
 
 def sniff(head: Head) -> float:
@@ -30,7 +32,13 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:  # noqa: ARG001  # the
         if isinstance(row, RawReject):
             yield row
         else:
-            yield checked(_columns(row.value), line=row.line, offset=row.offset, raw=row.data)
+            yield checked(
+                _columns(row.value),
+                line=row.line,
+                offset=row.offset,
+                raw=row.data,
+                unread=unread_time(merged(v.mapping(row.value.get("meta_info")), row.value), CLOCKS),
+            )
 
 
 def _columns(row: Mapping[str, Any]) -> dict[str, Any]:

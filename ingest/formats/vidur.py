@@ -15,9 +15,12 @@ from ingest.formats import relative
 from ingest.formats import values as v
 from ingest.formats.contract import Format, Head, RawReject, RawRow, RowReader, Source
 from ingest.formats.csv_rows import csv_rows
-from ingest.formats.request_rows import Times, checked, extra, timed
+from ingest.formats.heads import named
+from ingest.formats.request_rows import DAY_NS, Times, checked, extra, timed, unread_time
 
 COLUMNS = {"request_scheduling_delay", "request_e2e_time"}
+GAP = "request_inter_arrival_delay"
+CLOCKS = {GAP: v.integer}
 
 
 def sniff(head: Head) -> float:
@@ -32,9 +35,12 @@ def read(source: Source, head: Head) -> Iterator[RawRow]:
         if isinstance(row, RawReject):
             yield row
         else:
-            arrived += max(v.duration_ns(row.value.get("request_inter_arrival_delay"), "s") or 0, 0)
+            gap, unread = v.duration_ns(row.value.get(GAP), "s") or 0, unread_time(row.value, CLOCKS)
+            if gap > DAY_NS and not unread:
+                unread = named(GAP, row.value.get(GAP), "is longer than 24 hours")
+            arrived += 0 if unread else max(gap, 0)
             columns = _columns(row.value, relative.placed(source, arrived))
-            yield checked(columns, line=row.line, offset=row.offset, raw=row.text)
+            yield checked(columns, line=row.line, offset=row.offset, raw=row.text, unread=unread)
 
 
 def _columns(row: Mapping[str, str], started: int | None) -> dict[str, Any]:
@@ -65,7 +71,7 @@ def _columns(row: Mapping[str, str], started: int | None) -> dict[str, Any]:
         "input_tokens": v.integer(row.get("request_num_prefill_tokens")),
         "output_tokens": tokens_out,
         "preemptions": v.real(row.get("request_num_restarts")),
-        "attributes": extra(inter_arrival_ns=v.duration_ns(row.get("request_inter_arrival_delay"), "s")),
+        "attributes": extra(inter_arrival_ns=v.duration_ns(row.get(GAP), "s")),
     }
 
 
