@@ -343,7 +343,8 @@ def _time_counts(sql: str, now_ns: int) -> list[str]:
         f"count(*) FILTER ({is_text} AND NOT regexp_matches({value}, '{ZONED}') "
         f"AND try_cast({value} AS TIMESTAMP_NS) IS NOT NULL)",
         f"count(*) FILTER ({is_text} AND try_cast({value} AS TIMESTAMPTZ_NS) IS NULL)",
-        f"count(*) FILTER ({is_text} AND try_cast({value} AS TIMESTAMPTZ_NS) IS NULL AND {moment} IS NULL)",
+        f"count(CASE WHEN {is_text} AND try_cast({value} AS TIMESTAMPTZ_NS) IS NULL "  # CASE: of those rows alone
+        f"THEN CASE WHEN {moment} IS NULL THEN 1 END END)",
         f"count(*) FILTER (isfinite({number}))",
         f"count(*) FILTER ({number} > 0 AND {number} < {FAR_COUNT!r} AND NOT ({' OR '.join(likes)}))",
         *(
