@@ -28,10 +28,9 @@ def forget(store: Store, upload_id: str) -> dict[str, int]:
                 "its part cannot be taken out of them. Its rows that still stand go with their days",
                 code="rolled_up",
             )
-        n_traces = note_traces(cursor, upload_id)
+        note_traces(cursor, upload_id)
         pass_on(store, cursor, upload_id)
         span_marks.forget(cursor, upload_id)
         spans = forget_spans(cursor, upload_id)
-        if n_traces:
-            assemble(cursor)
+        assemble(cursor)
         return {"spans": spans} | delete_rows(cursor, upload_id)

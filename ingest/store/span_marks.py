@@ -57,10 +57,14 @@ def note(cursor: DuckDBPyConnection, table: str, upload_id: str) -> None:
 
 
 def forget(cursor: DuckDBPyConnection, upload_id: str) -> None:
-    """Takes out what an upload told again."""
+    """Takes out what an upload told again; marks can only go by that, and traces that may lose one are pending."""
+    told = f"repeats WHERE upload_id = $1 AND told IN ('spans', '{AGAIN_TOLD}')"
     cursor.execute(
-        f"DELETE FROM repeats WHERE upload_id = ? AND told IN ('spans', '{AGAIN_TOLD}')", [upload_id]
+        f"""INSERT INTO pending_traces SELECT trace_id, min(started_ns), max(started_ns) FROM spans
+        WHERE marks & {AGAIN} > 0 AND trace_id IN (SELECT row_key[:32] FROM {told}) GROUP BY trace_id""",
+        [upload_id],
     ).fetchall()
+    cursor.execute(f"DELETE FROM {told}", [upload_id]).fetchall()
 
 
 def recount(cursor: DuckDBPyConnection) -> None:

@@ -74,10 +74,15 @@ def judge_again(cursor: DuckDBPyConnection, upload_id: str) -> None:
 
 
 def _elect(cursor: DuckDBPyConnection, upload_id: str, *, is_gone: bool) -> dict[str, int]:
+    """Spans that went to each upload.
+
+    Args:
+        is_gone: the upload goes: its spans need another telling, and those that stand of others stay as they are.
+    """
     mine = f"SELECT {KEY} FROM spans WHERE upload_id = $1"
     kept = f"FROM repeats WHERE told = '{TELLINGS}'"
-    keys = f"SELECT {TOLD_KEY} {kept} AND (upload_id = $1 OR {TOLD_KEY} IN ({mine}))"
-    if not cursor.execute(f"SELECT 1 FROM ({keys}) LIMIT 1", [upload_id]).fetchall():
+    keys = f"SELECT {TOLD_KEY} {kept} AND ({TOLD_KEY} IN ({mine}) OR (upload_id = $1 AND NOT $2))"
+    if not cursor.execute(f"SELECT 1 FROM ({keys}) LIMIT 1", [upload_id, is_gone]).fetchall():
         return {}
     told = f"substr(row_key, length({TOLD_KEY}) + 2)"
     cursor.execute(

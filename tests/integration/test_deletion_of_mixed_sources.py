@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Collection, Sequence
-from itertools import permutations
+from collections.abc import Callable, Collection, Sequence
+from itertools import combinations, permutations, product
 from pathlib import Path
 
 import duckdb
@@ -88,7 +88,11 @@ SOURCES: dict[str, bytes] = {
 def state(store: Store) -> dict[str, pl.DataFrame]:
     """What the store says of requests, whoever owns the rows of those that several told."""
     requests = store.read("requests", order="request_key").with_columns(pl.col("flags").list.sort())
-    return {"requests": requests.drop("upload_id"), "calls": store.read("calls").drop("upload_id")}
+    calls = store.read("calls", order="request_key, call_index")
+    told = store.read("spans", order="trace_id, span_id")
+    return {
+        name: frame.drop("upload_id") for name, frame in (("requests", requests), ("calls", calls), ("spans", told))
+    }
 
 
 def same(left: dict[str, pl.DataFrame], right: dict[str, pl.DataFrame]) -> None:
@@ -152,6 +156,57 @@ def test_of_spans_told_differently_each_telling_can_go(order: tuple[str, ...], n
 def test_of_rows_told_alike_and_otherwise_each_can_go(order: tuple[str, ...]) -> None:
     for gone in permutations(order, 2):
         change(order, gone, again=False)
+
+
+TELLINGS = ("", "poor", "full", "even")  # not told; fewer attributes; more; as many, of other content
+
+
+def told_spans(number: int) -> bytes:
+    """Spans of one of three uploads: a trace for every way in which three can tell it, and for every order of parts."""
+    lines = []
+    for ways in product(TELLINGS, repeat=3):
+        attributes = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}
+        attributes |= {"x.more": ways[number]} if ways[number] != "poor" else {}
+        if ways[number]:
+            lines.append(request([span("chat", trace="-".join(ways), kind=3, attributes=attributes)]))
+    for parts in permutations(("ab", "c", "bc")):
+        calls = [span(f"chat {name}", trace="-".join(parts), span_id=name, kind=3) for name in parts[number]]
+        lines.append(request(calls))
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+
+def told_rows(number: int) -> bytes:
+    """Rows of one of three uploads: a request for every way in which three can tell it."""
+    lines = [
+        flat("-".join(ways)).replace(b'"e2e_ms": 5', f'"e2e_ms": {len(ways[number])}'.encode())
+        for ways in product(("", "alike", "else"), repeat=3)
+        if ways[number]
+    ]
+    return b"".join(lines)
+
+
+@pytest.mark.parametrize("told", [told_spans, told_rows])
+def test_of_what_three_told_alike_and_otherwise_two_can_go(told: Callable[[int], bytes], tmp_path: Path) -> None:
+    names = ("0", "1", "2")
+    paths = dict(zip(names, write(tmp_path, {f"{n}.jsonl": told(int(n)) for n in names}), strict=True))
+    with Store.open(settings=StoreSettings(threads=1)) as store, Store.open(settings=StoreSettings(threads=1)) as fresh:
+        expected: dict[tuple[str, ...], dict[str, pl.DataFrame]] = {}
+        for some in [*combinations(names, 1), *combinations(names, 2)]:
+            for name in some:
+                load(paths[name], fresh, PLAIN, upload_id=name)
+            expected[some] = state(fresh)
+            for name in some:
+                forget(fresh, name)
+        for gone in permutations(names, 2):
+            for name in names:
+                load(paths[name], store, PLAIN, upload_id=name)
+            rest: tuple[str, ...] = names
+            for name in gone:
+                forget(store, name)
+                rest = tuple(left for left in rest if left != name)
+                same(state(store), expected[rest])
+            forget(store, *rest)
+            assert [store.read(name).height for name in ("requests", "calls", "spans", "repeats")] == [0] * 4
 
 
 def change(first: Sequence[str], gone: Collection[str], *, again: bool) -> None:
