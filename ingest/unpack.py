@@ -211,9 +211,9 @@ def _holds_json_messages(source: Source) -> bool:
     try:
         with source.open() as stream:
             head = stream.read(8)
-            if framing_of(head + b"\0") != "fixed" and head[:1] + head[4:5] != b"\0{":
-                return False
-            stream.seek(0)
+        if framing_of(head + b"\0") != "fixed" and head[:1] + head[4:5] != b"\0{":
+            return False
+        with source.open() as stream:  # an unpacked one cannot be read from its start again
             return next(messages(stream, head, "fixed")).body.lstrip()[:1] == b"{"
     except (StopIteration, *Damage):
         return False

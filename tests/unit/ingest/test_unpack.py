@@ -101,14 +101,17 @@ def test_what_cannot_be_opened_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_packed", [True, False], ids=["zstd each", "plain"])
-def test_messages_of_json_behind_their_lengths_are_read_as_lines(is_packed: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_archive", [True, False], ids=["gzip", "file"])
+def test_messages_of_json_behind_their_lengths_are_read_as_lines(
+    is_packed: bool, is_archive: bool, tmp_path: Path
+) -> None:
     requests = [request([span("chat", span_id=f"{i}", trace=f"t{i}")]) for i in range(4)]
     texts = [json.dumps(one, indent=1 if i == 2 else None).encode() for i, one in enumerate(requests)]
     told = [zstd.compress(text) if is_packed else text for text in texts]
     told[1] = told[1][:-3] + b"???"
     data = b"".join(len(one).to_bytes(4, "big") + one for one in told)[:-5]
     path = tmp_path / "traces.json"
-    path.write_bytes(data)
+    path.write_bytes(gzip.compress(data) if is_archive else data)
     with Store.open() as store:
         (receipt,) = load_paths([path], store, LoadOptions())
         assert sorted(store.read("spans")["trace_id"].unique().to_list()) == sorted(
